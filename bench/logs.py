@@ -243,8 +243,14 @@ sockperf: # dropped messages = 0; # duplicated messages = 0; # out-of-order mess
 sockperf: Summary: Latency is 83.147 usec
 sockperf: Total 57400 observations; each percentile contains 574.00 observations
 sockperf: ---> <MAX> observation =  401.118
+sockperf: ---> percentile 99.999 =  401.118
+sockperf: ---> percentile 99.990 =  255.301
+sockperf: ---> percentile 99.900 =  160.442
 sockperf: ---> percentile 99.000 =  111.211
+sockperf: ---> percentile 90.000 =   91.007
+sockperf: ---> percentile 75.000 =   85.902
 sockperf: ---> percentile 50.000 =   82.120
+sockperf: ---> percentile 25.000 =   79.044
 sockperf: ---> <MIN> observation =   61.012
 """
 _NETPERF = """\
@@ -302,6 +308,7 @@ GFLOP/s Summary=
 GFLOP/s Summary::Raw Total=11.62
 Final Summary=
 Final Summary::HPCG result is VALID with a GFLOP/s rating of=11.51
+Final Summary::HPCG 2.4 rating for historical reasons is=11.60
 Final Summary::Results are valid but execution time (sec) is=60.12
 """
 _HPCC = """\
@@ -354,7 +361,8 @@ LOGS = {
     "lammps": Log("lammps.lj", "      1000    1.6842358   -4.7908265            0    -2.265205    5.6139121\n",
                   "LAMMPS (2 Aug 2023)\n",
                   "Loop time of 31.4211 on 4 procs for 10000 steps with 256000 atoms\n\n"
-                  "Performance: 137490.123 tau/day, 318.258 timesteps/s\n\nTotal wall time: 0:00:31\n"),
+                  "Performance: 137490.123 tau/day, 318.258 timesteps/s\n"
+                  "99.7% CPU use with 4 MPI tasks x 1 OpenMP threads\n\nTotal wall time: 0:00:31\n"),
     "mdtest": Log("mdtest", _MDTEST),
     "namd": Log("namd.apoa1", "ENERGY:    1000    20974.8940     19756.6569      5724.4523       179.8271"
                 "        -337741.4216     23251.1007         0.0000         0.0000     45359.0789\n\n",

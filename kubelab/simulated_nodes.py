@@ -69,6 +69,16 @@ class SimulatedNodes:
         """
         self._kwok.kill()
 
+    def restart(self) -> None:
+        """Start their kubelets again, which then look at all pods.
+
+        kwok drops a change of a pod whose answer was cut off (pkg/kwok/controllers/utils.go, shouldRetry). It
+        looks at the pod again only when that changes. A kubelet tries again. The thread that calls this must
+        outlive the cluster (see Daemon).
+        """
+        self._kwok.kill()
+        self._kwok.start()
+
     def _are_ready(self) -> bool:
         """Return whether all are ready, with one request.
 

@@ -59,7 +59,7 @@ def test_a_row_of_another_number_of_ranks_is_refused() -> None:
     whole["functions"][0]["waiting_s"] = [0.0]
     found = parse(json.dumps(whole).encode())
     assert isinstance(found, str)
-    assert "has 1 numbers of MPI_Allreduce for 4 ranks" in found
+    assert "has 1 number of MPI_Allreduce for 4 ranks" in found
 
 
 def test_a_wait_longer_than_its_call_is_refused() -> None:

@@ -159,6 +159,7 @@ def changed_lines(path: Path) -> Iterator[str]:
             yield line
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus of published outputs is not here")
 def test_of_the_real_output_of_25_tools_nothing_is_hidden_but_six_cookies() -> None:
     files = [one for one in CORPUS.rglob("*") if one.is_file()]

@@ -66,6 +66,7 @@ ELSEWHERE = {
     "plugins/collectors/packets/__init__.py": "its own program",
     "plugins/collectors/sampler/bundle.py": "its own program",
     "plugins/collectors/sampler/node.py": "runs on nodes, without Tare; reads /proc and /sys",
+    "plugins/collectors/sampler/readers.py": "runs on nodes, without Tare; reads /proc and /sys",
     "plugins/collectors/packets/node.py": "runs on nodes, without Tare; reads /proc and /sys",
     "plugins/collectors/sampler/sources": "runs on nodes, without Tare; reads /proc and /sys",
     "plugins/collectors/interfaces.py": "the counters of this machine's kernel",

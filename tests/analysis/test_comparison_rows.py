@@ -128,8 +128,9 @@ def test_what_is_said_of_all_rows_is_what_they_say(campaign: Campaign) -> None:
         assert rows.has_unpaired == any(not row.is_paired for row in rows)
         figures = Counter((row.contender_case, (row.fom, tuple(row.labels.items()))) for row in rows)
         assert rows.n_points() == figures
-        firsts = {row.contender_case: row for row in reversed(rows)}
-        assert {row.contender_case: row for row in rows.first_of_each()} == firsts
+        sides = {(row.reference_case, row.contender_case) for row in rows}
+        assert {(pair.reference_case.id, pair.contender_case.id) for pair in rows.pairs()} == sides
+        assert len(rows.pairs()) == len(sides)
 
 
 def fresh(campaign: Campaign) -> Campaign:

@@ -21,16 +21,25 @@ SIZES = (1, 1024, 262144, 4194304)
 
 
 def sized(
-    factor: Callable[[int], float], *, blocks: int = 6, noise: float = 0.005, seed: int = 1
+    factor: Callable[[int], float],
+    *,
+    macvlan: Callable[[int], float] | None = None,
+    blocks: int = 6,
+    noise: float = 0.005,
+    seed: int = 1,
 ) -> Campaign:
-    """Return a ping-pong in which overlay takes `factor` of its size times as long as host."""
+    """Return a ping-pong in which overlay takes `factor` of its size times as long as host.
+
+    So does macvlan by its own, if it is given.
+    """
     random = np.random.default_rng(seed)
-    cases = [make_case("host"), make_case("overlay")]
+    factors = {"overlay": factor} | ({"macvlan": macvlan} if macvlan else {})
+    cases = [make_case("host"), *map(make_case, factors)]
     plan = make_plan(cases, blocks=blocks)
     attempts: list[Attempt] = []
     for block in range(1, blocks + 1):
         for case in plan.order(block):
-            slower = [factor(size) if case.network == "overlay" else 1.0 for size in SIZES]
+            slower = [factors[case.network](size) if case.network in factors else 1.0 for size in SIZES]
             own = np.exp(random.normal(0, noise, len(SIZES))) * slower
             latency = (20 + np.array(SIZES) / 1000) * own
             attempts.append(
@@ -54,6 +63,16 @@ def test_a_mean_of_worse_and_better_sizes_is_not_equivalent() -> None:
     assert "equivalent" not in text
     assert "within the margin over all of them, but worse at 1 B, better at 1 KiB" in text
     assert "would settle" not in text
+
+
+def test_each_contender_is_told_of_its_own_sizes() -> None:
+    """Figures with equally many sizes are looked at together."""
+    found = aggregates(sized(crossing, macvlan=lambda size: 1 / crossing(size)))
+    assert len(found) == 4
+    for row in found:
+        up, down = ("worse", "better") if row.contender["network"] == "overlay" else ("better", "worse")
+        assert f"{up} at 1 B and 256 KiB" in row.note
+        assert f"{down} at 1 KiB and 4 MiB" in row.note
 
 
 def test_nor_is_it_where_the_sides_ran_at_other_times() -> None:

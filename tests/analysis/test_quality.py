@@ -11,6 +11,7 @@ import pytest
 from support.planned import ELAPSED, make_planned
 from support.slowing import slowed
 from support.synthetic import make_campaign, make_case
+from tare.analysis.trust.precision import Imprecision
 from tare.analysis.trust.quality import QualityWarning, quality
 from tare.analysis.trust.repeatability import RepeatabilityWarning
 from tare.analysis.verdicts.variability import variabilities
@@ -44,6 +45,7 @@ def test_a_calm_campaign_has_no_warning_and_names_what_was_tested() -> None:
     assert set(found.n_tested.values()) == {len(CASES)}
 
 
+@pytest.mark.slow
 def test_clean_pages_raise_a_warning_of_one_kind_in_at_most_five_of_a_hundred() -> None:
     n_pages = 250
     raised = Counter(
@@ -150,6 +152,7 @@ def waving(seed: int) -> Campaign:
     return slowed(calm(blocks=40, seed=seed), lambda _, block: slow[block])
 
 
+@pytest.mark.slow
 def test_what_lasts_from_block_to_block_on_both_sides_alike_does_ratios_no_harm() -> None:
     n_warned = 0
     for seed in range(60):
@@ -181,6 +184,35 @@ def test_a_machine_too_noisy_for_the_question_is_reported_with_its_load() -> Non
     assert "too noisy for that question" in imprecision_words(noisy)
     assert "the load average was 4.0 to 4.0 when runs started, on nodes of 2 CPUs" in imprecision_words(noisy)
     assert "fewer CPUs" in cure_of_noise(noisy)
+
+
+def test_a_noise_beyond_tenfold_is_told_as_a_factor() -> None:
+    words = imprecision_words(
+        Imprecision(
+            n_wide=2,
+            n_ratios=2,
+            half_width=2686.0,
+            margin=0.02,
+            load=None,
+            n_cpus=None,
+            scatter=11.5,
+            n_needed=10**9,
+        )
+    )
+    assert "known to a factor of 2\u202f687 in the median" in words
+    assert "ratios scatter by a factor of 12.5 from block to block" in words
+
+
+@pytest.mark.parametrize("blocks", [5, 6, 8, 11, 12, 20])
+@pytest.mark.parametrize("slower", [1.5, 100.0])
+def test_one_run_far_off_is_no_noisy_machine(blocks: int, slower: float) -> None:
+    """With fewer than 12 blocks, a single run widens the interval by ranks as well."""
+    two = make_campaign(ratio=1.0, noise=0.005, margin=0.02, blocks=blocks)
+
+    def late(case: Case, block: int) -> float:
+        return slower if case.network == "overlay" and block == 3 else 1.0
+
+    assert quality(slowed(two, late)).imprecision is None
 
 
 def test_few_blocks_of_a_usual_machine_are_no_noisy_machine() -> None:

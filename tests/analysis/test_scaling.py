@@ -67,7 +67,7 @@ def test_speedups_refer_to_the_smallest_scale_that_all_sides_have() -> None:
     assert overlay.points[0].value is None
     assert overlay.points[0].note == "not measured: no run counts (5 failed)"
     assert scalings(campaign, p_ref=1)[0].p_ref == 1
-    assert scalings(campaign, p_ref=1)[1].note == "not measured at 1 nodes, to which speedups refer"
+    assert scalings(campaign, p_ref=1)[1].note == "not measured at 1 node, to which speedups refer"
     assert all(point.speedup is None for point in scalings(campaign, p_ref=1)[1].points)
 
 

@@ -58,6 +58,7 @@ else:
 '''
 
 
+@pytest.mark.slow
 def test_it_passes_a_strict_type_check(tmp_path: Path) -> None:
     (tmp_path / "user.py").write_text(CODE)
     command = [sys.executable, "-m", "mypy", "--strict", "--config-file=", "user.py"]

@@ -33,6 +33,7 @@ from backends.substrates import (
     through_psij,
 )
 from lab.calls import running_lab
+from support.sleeping import sleeping
 from support.waiting import until
 from tare.core.site import Platform
 from tare.lab import AGENT, Lab
@@ -149,13 +150,7 @@ def lasting() -> str:
 
 def asleep(*numbers: str) -> int:
     """Return how many processes sleep for one of these times, on any node, which all are this machine."""
-    count = 0
-    for path in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            count += any(path.read_bytes() == f"sleep\0{number}\0".encode() for number in numbers)
-        except OSError:
-            continue
-    return count
+    return sum(len(sleeping(number)) for number in numbers)
 
 
 def test_output_and_exit_code(substrate: Substrate) -> None:

@@ -358,3 +358,15 @@ def test_what_earlier_sessions_of_a_campaign_left_ends_and_nothing_of_another_ho
         for process in started:
             process.kill()
             process.wait()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("SHELLOPTS", "errexit:noglob:nounset"), ("BASHOPTS", "failglob")]
+)
+def test_a_users_options_of_bash_do_not_end_a_script_that_asks(
+    name: str, value: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(name, value)
+    with ProcessBackend(label=str(new_session(f"asks{time.monotonic_ns()}"))) as backend:
+        found = backend.ask([None], "false; echo /none/*.txt ${NOTHING-}; echo $NOTHING /de[v]")
+    assert found == {None: "/none/*.txt\n/dev\n"}

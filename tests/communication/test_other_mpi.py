@@ -21,6 +21,7 @@ def compiler_of_another(mpi: Mpi) -> tuple[str, str, str]:
     return str(mpi_folder() / "mpich/bin/mpicc"), "MPICH or Intel MPI", "Open MPI"
 
 
+@pytest.mark.slow
 def test_a_library_for_another_mpi_leaves_no_profile_and_names_both(
     mpi: Mpi, truths: Path, start: Run, tmp_path: Path
 ) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from communication.conftest import Ended, Run
 from tare.core.profile import Calls
+
+pytestmark = pytest.mark.alone  # where a second goes depends on what else runs
 
 
 def share(ended: Ended, *rows: Calls) -> float:

@@ -12,6 +12,7 @@ from tare.config.expansion import expand_nodes
 from tare.core.containers import ContainerOptions, ContainerShape
 from tare.core.errors import FileFaults, UsageError
 from tare.core.site import LabNetworkKind, Network, Platform, Site
+from tare.lab.rootfs import rootfs_folder
 
 HEAD = "site: s\nnodes: [n1]\nplatforms: {bare: {}}\n"
 
@@ -249,14 +250,33 @@ def test_a_container_that_cannot_be_is_a_fault(platform: str, fault: str) -> Non
     assert fault in found
 
 
-def test_root_file_systems_lie_beside_python_unless_the_environment_sets_another() -> None:
+def test_root_file_systems_lie_beside_python_unless_the_environment_sets_another(tmp_path: Path) -> None:
     def rootfs(environment: dict[str, str]) -> str:
         container = load_site("lab", environment=environment).platforms["charliecloud"].container
         assert container is not None
         return container.source
 
-    assert rootfs({}) == f"{sys.prefix}/share/tare/rootfs/debian"
+    assert rootfs({}) == f"{os.path.realpath(f'{sys.prefix}/share/tare/rootfs')}/debian"
     assert rootfs({"TARE_ROOTFS": "/images"}) == "/images/debian"
+    (tmp_path / "home").symlink_to(tmp_path / "disk")  # runc refuses what is behind a link
+    (tmp_path / "disk").mkdir()
+    assert rootfs({"TARE_ROOTFS": f"{tmp_path}/home/images"}) == f"{tmp_path.resolve()}/disk/images/debian"
+    assert rootfs_folder({"TARE_ROOTFS": f"{tmp_path}/home/images"}) == tmp_path.resolve() / "disk/images"
+
+
+@pytest.mark.parametrize("text", ["{}/home/debian", "${{IMAGES}}/debian", "{}/home/./debian/"])
+def test_a_root_file_system_of_a_site_is_found_behind_links_as_the_labs_is(tmp_path: Path, text: str) -> None:
+    """Runc refuses what is behind a link, in words of its own."""
+    (tmp_path / "home").symlink_to(tmp_path / "disk")
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "site.yaml").write_text(
+        "site: s\nnodes: [n1]\nplatforms:\n"
+        f"  bare: {{runtime: podman, container: {{rootfs: '{text.format(tmp_path)}'}}}}\n"
+    )
+    site = load_site(f"{tmp_path}/site.yaml", environment={"IMAGES": f"{tmp_path}/home"})
+    container = site.platforms["bare"].container
+    assert container is not None
+    assert container.rootfs == f"{tmp_path.resolve()}/disk/debian"
 
 
 def test_a_lab_stages_nothing() -> None:

@@ -74,3 +74,14 @@ def test_workloads_that_are_named_where_they_are_declared_are_one_fault_with_the
     assert faults_of(f"study: s\nworkloads: {value}\nnodes: 2\n") == [
         f"study.yaml:2:12: workloads: 'workloads' declares workloads of the study's own; to name others, write {cure}"
     ]
+
+
+@pytest.mark.parametrize(
+    "key", ["args", "wrapper", "executable", "nodes", "ranks", "threads", "bind", "platform"]
+)
+def test_a_setting_of_cases_where_a_workload_is_declared_is_one_fault_with_the_cure(key: str) -> None:
+    declared = f"workloads:\n  mine:\n    {key}: 2\n    command: x\n    foms: []\n"
+    assert faults_of(f"study: s\nworkload: mine\n{declared}") == [
+        f"study.yaml:5:5: workloads.mine.{key}: '{key}' is a setting of cases, and workloads are declared without "
+        f"it; write it at the top of the study, or for this workload alone 'workload: {{mine: {{{key}: …}}}}'"
+    ]

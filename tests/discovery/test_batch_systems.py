@@ -36,17 +36,29 @@ GRID_ENGINE: dict[str, Output | str] = {
     "qselect -pe lab": "lab@n1\nlab@n2\nlong@n2\n",
 }
 PBS: dict[str, Output | str] = {
-    "qstat -B -f": "Server: pbs\n    server_state = Active\n    pbs_version = 2021.1.3.20220217134230\n",
-    "qstat -Q": (
-        "Queue              Max   Tot Ena Str   Que   Run   Hld   Wat   Trn   Ext Type\n"
-        "---------------- ----- ----- --- --- ----- ----- ----- ----- ----- ----- ----\n"
-        "workq                0     0 yes yes     0     0     0     0     0     0 Exec\n"
-        "debug                0     0 yes yes     0     0     0     0     0     0 Exec\n"
+    "qstat -B -f": (
+        "Server: pbs\n    server_state = Active\n    default_queue = workq\n"
+        "    pbs_version = 2021.1.3.20220217134230\n"
+    ),
+    "qstat -Q -f": "".join(
+        f"Queue: {name}\n    queue_type = Execution\n    total_jobs = 0\n"
+        "    state_count = Transit:0 Queued:0 Held:0 Waiting:0 Running:0 Exiting:0 Begun\n\t:0\n"
+        f"    enabled = {enabled}\n    started = {started}\n\n"
+        for name, enabled, started in (
+            ("a_queue_whose_name_is_long", "True", "True"),
+            ("workq", "True", "True"),
+            ("old", "False", "True"),
+            ("stopped", "True", "False"),
+        )
     ),
 }
 LSF: dict[str, Output | str] = {
     "lsid": "IBM Spectrum LSF Standard 10.1.0.11, Nov 12 2020\nMy cluster name is venus\n",
-    "bqueues -o": "QUEUE_NAME      STATUS\nnormal          Open:Active\nold             Closed:Inact\n",
+    "bqueues -o": (
+        "QUEUE_NAME      STATUS\nadmin           Open:Active\nnormal          Open:Active\n"
+        "old             Closed:Inact\n"
+    ),
+    "bparams": "Default Queues:  normal interactive\nMBD_SLEEP_TIME used for calculations:  10 seconds\n",
 }
 FLUX: dict[str, Output | str] = {
     "flux version": "commands:    \t\t0.62.0\nlibflux-core:\t\t0.62.0\n",
@@ -64,8 +76,8 @@ def only(outputs: Mapping[str, Output | str]) -> BatchSystem:
 
 def test_each_system_is_found_with_its_queues() -> None:
     assert [(one.name, one.version, one.queues) for one in map(only, (PBS, LSF, FLUX, GRID_ENGINE))] == [
-        ("pbs", "2021.1.3.20220217134230", ("workq", "debug")),
-        ("lsf", "IBM Spectrum LSF Standard 10.1.0.11", ("normal",)),
+        ("pbs", "2021.1.3.20220217134230", ("workq", "a_queue_whose_name_is_long")),
+        ("lsf", "IBM Spectrum LSF Standard 10.1.0.11", ("normal", "admin")),
         ("flux", "0.62.0", ("batch", "debug")),
         ("gridengine", "SGE 8.1.9", ("lab",)),
     ]
@@ -96,6 +108,57 @@ def test_a_server_that_does_not_answer_is_no_system() -> None:
     down = Output(1, "", "error: commlib error: got select error (Connection refused)")
     outputs = {**GRID_ENGINE, "qconf -sql": down, "qstat": down, "lsid": down, "flux": down}
     assert not list(find_batch_systems(RecordedCommands(outputs), lambda note: None))
+
+
+@pytest.mark.parametrize(
+    ("title", "outputs"),
+    [
+        ("PBS", {"qstat": Output(124, "", "qstat did not answer within 60 s")}),
+        (
+            "PBS",
+            {
+                "qstat": Output(
+                    255, "", "Connection refused\nqstat: cannot connect to server pbs (errno=15010)"
+                )
+            },
+        ),
+        ("LSF", {"lsid": Output(255, "", "lsid: ls_getmastername failed: LIM is down; try later")}),
+        (
+            "Flux",
+            {**FLUX, "flux getattr size": Output(1, "", "flux-getattr: Unable to connect to Flux: ENOENT")},
+        ),
+        ("Flux", {"flux": Output(124, "", "flux did not answer within 60 s")}),
+        (
+            "Grid Engine",
+            {"qconf": Output(1, "", "error: commlib error: got select error (Connection refused)")},
+        ),
+    ],
+)
+def test_a_system_that_is_installed_and_does_not_answer_is_said_with_its_cure(
+    title: str, outputs: Mapping[str, Output | str]
+) -> None:
+    notes: list[str] = []
+    assert not list(find_batch_systems(RecordedCommands(outputs), notes.append))
+    (note,) = notes
+    assert note.startswith(f"what {title} offers, which is installed here and does not answer (")
+    assert "answers in your shell, call `tare init --force` there" in note
+
+
+@pytest.mark.parametrize(
+    "outputs",
+    [
+        {"qstat": Output(2, "", "Unknown option: B\nUsage: qstat [-f] [-a|-i|-r]")},
+        {"qstat": Output(1, "", 'qstat: Unknown option "-B"')},
+        {"flux": Output(1, "", "✗ unknown command getattr for flux")},
+    ],
+    ids=["of Slurm", "of Grid Engine", "of Kubernetes"],
+)
+def test_a_command_of_the_same_name_is_no_system_that_does_not_answer(
+    outputs: Mapping[str, Output | str],
+) -> None:
+    notes: list[str] = []
+    assert not list(find_batch_systems(RecordedCommands(outputs), notes.append))
+    assert notes == []
 
 
 def test_hostile_names_of_queues_are_left_out() -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tare.app.init import survey
-from tare.discovery.commands import OwnCommands
+from tare.discovery.commands import Output, OwnCommands
 
 
 def test_a_command_that_does_not_answer_ends_with_all_that_it_started(tmp_path: Path) -> None:
@@ -21,6 +21,34 @@ def test_a_command_that_does_not_answer_ends_with_all_that_it_started(tmp_path: 
     pid = (tmp_path / "pid").read_text().strip()
     command = Path(f"/proc/{pid}/cmdline")
     assert not command.exists() or not command.read_bytes()  # a zombie has none
+
+
+def test_a_command_that_takes_long_is_said_and_loses_nothing() -> None:
+    said: list[str] = []
+    commands = OwnCommands(say=said.append, patience_s=0.2)
+    done = commands.run(["sh", "-c", "echo one; sleep 1; echo two"])
+    assert (done and done.out) == "one\ntwo\n"
+    assert said == [
+        "waits    sh -c echo one; sleep 1; echo two has not answered yet; it is given up after 60 s"
+    ]
+    OwnCommands(say=said.append).run(["true"])
+    assert len(said) == 1
+
+
+def test_of_a_long_message_the_beginning_and_the_end_are_told() -> None:
+    """Slurm's commands say last why they gave up: of sinfo 22.05.8 on a host without slurm.conf."""
+    lines = [
+        "sinfo: error: resolve_ctls_from_dns_srv: res_nsearch error: Unknown host",
+        "sinfo: error: fetch_config: DNS SRV lookup failed",
+        "sinfo: error: _establish_config_source: failed to fetch config",
+        "sinfo: error: and so on, for as long as a message may be, and longer than anybody would read",
+        "sinfo: fatal: Could not establish a configuration source",
+    ]
+    message = Output(1, "", "\n".join(lines)).message
+    assert message.startswith(lines[0])
+    assert message.endswith(lines[-1])
+    assert len(message) <= 243
+    assert Output(1, "", "down").message == "down"
 
 
 def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -69,6 +69,43 @@ def test_what_login_scripts_load_is_not_said_to_be_of_another_module(tree: Path)
     assert "Module impi/none gives no platform: " in "\n".join(found.module_system.notes)
 
 
+@SYSTEMS
+def test_modules_whose_names_hold_other_characters_are_named(system: System, tree: Path) -> None:
+    for name in ("openmpi/5.0'test", 'mpich/4"q', "mvapich/4,1", "openmpi/5~rc1"):
+        write_module(tree / "core", name, f"prepend-path PATH {tree.parent}/openmpi/bin")
+    found = ask(system, tree)
+    assert set(of_modules(found)) == {("mpich/4.2",), ("gcc/13", "openmpi/5.0")}
+    assert found.module_system is not None
+    (note,) = (one for one in found.module_system.notes if one.startswith("Not loaded"))
+    for name in ("openmpi/5.0'test", 'mpich/4"q', "mvapich/4,1", "openmpi/5~rc1"):
+        assert name in note
+    assert "modules" not in note.partition(": ")[2], "headings are no modules"
+
+
+def test_a_module_that_unloads_its_compiler_gives_no_platform(tree: Path) -> None:
+    """The run would refuse it, as the compiler was asked for."""
+    body = f"module unload gcc\nprepend-path PATH {tree.parent}/openmpi/bin"
+    write_module(tree / "gcc13", "openmpi/5.0", body)
+    found = ask(environment_modules, tree)
+    assert set(of_modules(found)) == {("mpich/4.2",)}
+    assert found.module_system is not None
+    said = "Module gcc/13 openmpi/5.0 gives no platform: it cannot be loaded: "
+    assert f"{said}it unloads gcc/13, which is loaded before it." in found.module_system.notes
+
+
+def test_a_name_server_that_does_not_answer_costs_one_look_up(tmp_path: Path) -> None:
+    """Each look-up of a name may take 20 s (resolv.conf(5)), and a node may have ten interfaces."""
+    (tmp_path / "getent").write_text(f"#!/bin/sh\necho $1 >>{tmp_path}/asked\nsleep 60\n")
+    (tmp_path / "getent").chmod(0o755)
+    script = probe_script(node="n1").replace("timeout -k 2 10", "timeout -k 2 0.2")
+    env = {"PATH": f"{tmp_path}:/usr/bin:/bin", "HOME": str(tmp_path), "MODULEPATH": str(tmp_path)}
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False, env=env)
+    assert read_node(done.stdout, {}) is not None
+    asked = (tmp_path / "asked").read_text().split() if (tmp_path / "asked").exists() else []
+    assert asked.count("hosts") <= 1
+    assert asked.count("ahostsv4") == 1
+
+
 def test_a_module_command_that_only_this_shell_exports_is_used(tree: Path, tmp_path: Path) -> None:
     """Debian's sh drops functions that bash exports."""
     text = f"module() {{ echo VERSION=9.9 >&2; echo $* >>{tmp_path}/called; }}; export -f module\n"

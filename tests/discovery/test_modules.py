@@ -323,6 +323,7 @@ def two_compilers(tree: Path) -> Path:
     return tree
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("loaded", [(), ("gcc/13",), ("gcc/13", "openmpi/5.0")])
 def test_mpis_behind_each_compiler_are_found_whichever_is_loaded(
     two_compilers: Path, loaded: tuple[str, ...]
@@ -336,6 +337,7 @@ def test_mpis_behind_each_compiler_are_found_whichever_is_loaded(
     }
 
 
+@pytest.mark.slow
 def test_a_compiler_that_makes_a_loaded_mpi_inactive_is_loaded_after_the_others_are_unloaded(
     two_compilers: Path,
 ) -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tare.discovery.facts import Interface, NodeFacts
@@ -29,6 +30,11 @@ def node(name: str, *interfaces: Interface, machine: str = "") -> NodeFacts:
 
 def interface(name: str, address: str, *names: str, rate: int | None = None) -> Interface:
     return Interface(name=name, addresses=(address,), names=names, rate_mbit_per_s=rate)
+
+
+def seen(nodes: list[NodeFacts]) -> list[tuple[str, bool]]:
+    """Return the networks between nodes by their interfaces, and whether nodes are reached by them."""
+    return [(one.interface, one.is_control) for one in find_networks(nodes)]
 
 
 def test_this_machine_reports_what_it_is(tmp_path: Path) -> None:
@@ -74,6 +80,29 @@ def test_an_mpicc_counts_only_with_the_compiler_that_it_calls(
     assert {one.prefix: one.programs for one in found.mpis}[str(tmp_path)] == expected
 
 
+def test_an_mpirun_that_is_a_script_of_the_site_is_found_where_it_is(tmp_path: Path) -> None:
+    """It asks for input, and finds none; in no folder called bin, it has no prefix."""
+    scripts, compilers = tmp_path / "wrappers", tmp_path / "mpi/bin"
+    write_program(
+        scripts / "mpirun", "echo 'Licence of the site'; read -r yes; echo 'mpirun (Open MPI) 4.1.4'"
+    )
+    write_program(compilers / "mpicc", "exit 1")
+    env = os.environ | {"PATH": f"{scripts}:{compilers}:{os.environ['PATH']}"}
+    command = ["sh", "-c", probe_script(node="me")]
+    answer = subprocess.run(command, env=env, capture_output=True, text=True, check=False).stdout
+    found = read_node(answer, {})
+    assert found is not None
+    one = next(one for one in found.mpis if one.origin == f"{scripts}/mpirun is on the PATH")
+    assert (one.family, one.version, one.prefix) == ("Open MPI", "4.1.4", "")
+    assert (one.path, one.programs) == ((str(scripts), str(compilers)), ("mpicc",))
+
+
+def write_program(path: Path, text: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+
+
 def test_a_script_with_hostile_folders_runs_none_of_them(tmp_path: Path) -> None:
     hostile = f"$(touch {tmp_path}/harm)"
     script = probe_script(node=f"'; touch {tmp_path}/harm; '", folders=[hostile], prefixes=[hostile])
@@ -109,6 +138,53 @@ def test_an_address_without_a_name_is_not_invented() -> None:
         [node("n1", interface("eth1", "10.0.0.1/24")), node("n2", interface("eth1", "10.0.0.2/24"))]
     )
     assert one.address is None
+
+
+def test_the_network_by_which_nodes_are_reached_is_known_where_their_names_do_not_resolve() -> None:
+    """Neither has a name or a default route; the first is the faster one, and so it was taken for data."""
+    eth, ib = "10.0.0.{}", "10.1.0.{}"
+    nodes = [
+        msgspec.structs.replace(
+            node(
+                f"n{i}",
+                interface("eth0", f"{eth.format(i)}/24", rate=10_000),
+                interface("ib0", f"{ib.format(i)}/24", rate=10_000),
+            ),
+            reached_at=(eth.format(i),),
+        )
+        for i in (1, 2)
+    ]
+    assert seen(nodes) == [("ib0", False), ("eth0", True)]
+
+
+def test_what_reaches_nodes_counts_before_what_their_names_resolve_to() -> None:
+    nodes = [
+        msgspec.structs.replace(
+            node(
+                f"n{i}",
+                interface("ib0", f"10.1.0.{i}/24", f"n{i}"),
+                interface("eth0", f"10.0.0.{i}/24", f"n{i}-eth"),
+            ),
+            reached_at=(f"10.0.0.{i}",),
+        )
+        for i in (1, 2)
+    ]
+    assert seen(nodes) == [("ib0", False), ("eth0", True)]
+
+
+def test_where_only_one_node_says_how_it_is_reached_names_tell() -> None:
+    nodes = [node(f"n{i}", interface("eth0", f"10.0.0.{i}/24", f"n{i}")) for i in (1, 2)]
+    nodes[0] = msgspec.structs.replace(nodes[0], reached_at=("10.0.0.1",))
+    assert [one.is_control for one in find_networks(nodes)] == [True]
+
+
+def test_a_host_says_at_which_address_ssh_reached_it() -> None:
+    env = os.environ | {"SSH_CONNECTION": "10.0.0.9 40000 10.0.0.1 22"}
+    script = probe_script(node="me")
+    answer = subprocess.run(["sh", "-c", script], env=env, capture_output=True, text=True, check=False).stdout
+    found = read_node(answer, {})
+    assert found is not None
+    assert found.reached_at == ("10.0.0.1",)
 
 
 def test_the_name_of_another_node_is_no_pattern() -> None:
@@ -164,3 +240,13 @@ def test_nodes_are_written_as_ranges_that_a_site_file_expands_again() -> None:
     ranges = as_ranges(name for name in names if "[" not in name)
     assert ranges == ("n[1-3,5]", "n[07-08]", "gpu-1a", "login")
     assert sorted(one for text in ranges for one in expand_nodes(text)) == sorted(set(names) - {"x[3"})
+
+
+def test_numbers_of_one_width_are_one_range_also_where_the_last_have_no_leading_zero() -> None:
+    from tare.config.expansion import expand_nodes
+
+    names = [f"gpu{number:03}" for number in (*range(1, 129), 200)]
+    assert as_ranges(names) == ("gpu[001-128,200]",)
+    assert expand_nodes("gpu[001-128,200]") == tuple(names)
+    assert as_ranges(["n0", "n9", "n10", "n100"]) == ("n[0,9-10,100]",)
+    assert as_ranges(["n08", "n10", "n9", "n100"]) == ("n[08,10]", "n[9,100]")

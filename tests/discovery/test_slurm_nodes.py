@@ -62,7 +62,7 @@ def test_cores_and_memory_that_the_system_keeps_are_not_offered() -> None:
     assert (kind.cores, kind.memory_mib) == (56, 500_000)
     site, text = written(cluster(n1="IDLE", n2="IDLE"))
     assert site.slots_per_node == 56
-    assert "1 sockets × 64 cores; the system keeps 8 (scontrol show node: CPUEfctv, CoreSpecCount)" in text
+    assert "1 socket × 64 cores; the system keeps 8 (scontrol show node: CPUEfctv, CoreSpecCount)" in text
 
 
 def test_usable_cores_are_known_whether_cpus_are_cores_or_threads_and_in_old_versions() -> None:
@@ -161,3 +161,15 @@ def test_nodes_whose_active_features_differ_are_not_alike() -> None:
     options = site.platforms["bare"].options
     assert isinstance(options, SlurmOptions)
     assert options.constraint is None, "a job that asks for quad may have n3 rebooted"
+
+
+@pytest.mark.parametrize("feature", ["a&b", "gpu*2", "(fast)", "[rack1]", "x|y"])
+def test_a_feature_whose_name_is_an_operator_of_slurm_is_not_asked_for(feature: str) -> None:
+    """sbatch(1), --constraint: & | * ( ) and [ ] join features, so such a name asks for others."""
+    shapes = f"n1|lab|1|64|2|512000|{feature}|(null)\nn2|lab|1|64|2|512000|{feature}|(null)\n"
+    (found,) = read_partitions(PARTITION_LINE, f"{shapes}o1|lab|2|8|1|64000|old|(null)\n")
+    site, _ = written(found)
+    options = site.platforms["bare"].options
+    assert isinstance(options, SlurmOptions)
+    assert options.constraint is None
+    assert site.nodes == ("n1", "n2", "o1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
@@ -49,7 +50,8 @@ def test_a_controller_that_does_not_answer_is_said_before_this_machine_is_taken(
     user = Listener()
     found = survey(RecordedCommands({**SLURM, "sinfo --all --Node": SILENT}), Wishes(folder=tmp_path), user)
     assert found.choice.partition is None
-    assert any("Slurm is installed here, and does not answer" in line for line in user.said)
+    said = next(line for line in user.said if "Slurm is installed here, and does not answer" in line)
+    assert said.endswith("once `scontrol ping` answers, call `tare init --force` here")
 
 
 def test_a_partition_of_a_controller_that_does_not_answer_is_not_replaced_by_this_machine(
@@ -58,6 +60,30 @@ def test_a_partition_of_a_controller_that_does_not_answer_is_not_replaced_by_thi
     commands = RecordedCommands({**SLURM, "sinfo --all --Node": SILENT})
     with pytest.raises(BackendError, match="does not answer: sinfo --all --Node: sinfo did not answer"):
         survey(commands, Wishes(folder=tmp_path, partition="lab"), Listener())
+
+
+def test_hosts_that_cannot_be_reached_are_the_only_ones_that_are_blamed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Grid Engine did not answer either, and was named first. The double stands for ssh."""
+    ssh = tmp_path / "bin/ssh"
+    ssh.parent.mkdir()
+    ssh.write_text("#!/bin/sh\necho 'Permission denied (publickey,password).' >&2\nexit 255\n")
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ssh.parent}:{os.environ['PATH']}")
+    commands = RecordedCommands({"qconf": Output(1, "", "unable to read qmaster name")})
+    with pytest.raises(BackendError) as raised:
+        survey(commands, Wishes(folder=tmp_path, hosts=("n1",)), Willing())
+    assert str(raised.value).startswith(
+        "host n1 could not be reached: Permission denied (publickey,password); let"
+    )
+
+
+class Willing(Listener):
+    """Stands for a user who agrees to all."""
+
+    def confirm(self, question: str) -> bool:
+        return True
 
 
 def test_partitions_that_are_not_told_are_not_said_to_be_down(tmp_path: Path) -> None:

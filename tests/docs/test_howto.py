@@ -110,6 +110,7 @@ def test_every_command_of_the_page_runs(name: str, tmp_path: Path, env: dict[str
     play(PAGES[name], folder, env)
 
 
+@pytest.mark.slow
 @pytest.mark.lab
 @pytest.mark.parametrize("name", IN_THE_LAB)
 def test_every_command_of_the_page_runs_with_a_lab_for_the_cluster(

@@ -180,7 +180,7 @@ def test_threads_are_those_of_the_layout(tmp_path: Path) -> None:
     layout = Layout(nodes=1, ranks=2, ranks_per_node=2, threads=2)
     for rank in range(2):
         say(tmp_path, "n1", rank, 2, "0-3", threads="2,4")
-    told = "2 ranks on each of 1 hosts, each free to run on 4 CPUs, with 2 threads"
+    told = "2 ranks on each of 1 host, each free to run on 4 CPUs, with 2 threads"
     assert check_placement(tmp_path, layout, slots=4) == (told, None)
     say(tmp_path / "other", "n1", 0, 2, "0-3", threads=2)
     say(tmp_path / "other", "n1", 1, 2, "0-3", threads=8)

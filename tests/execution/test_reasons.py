@@ -1,8 +1,8 @@
 """Why a run failed, in the program's own words, on the outputs of programs that failed for real.
 
 The files in `failures` hold what small programs, GROMACS, LAMMPS, OpenFOAM and fio printed when they were
-made to fail under Open MPI 4.1.4 (Debian), Open MPI 5, MPICH 5, Intel MPI and srun; folders and hosts are
-renamed.
+made to fail under Open MPI 4.1.4 (Debian), Open MPI 5, MPICH 5, Intel MPI and srun, and what GCC 12 and its
+linkers said of programs that they refused; folders and hosts are renamed.
 """
 
 from __future__ import annotations

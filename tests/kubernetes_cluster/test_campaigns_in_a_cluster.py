@@ -37,6 +37,7 @@ def test_a_campaign_outlives_the_api_server(campaign: Campaign) -> None:
         campaign.lab.control_plane.kill_api_server()
         time.sleep(3)
         campaign.lab.control_plane.restart_api_server()
+        campaign.lab.nodes.restart()
         assert runner.wait(timeout=120) == 0, (campaign.folder / "run.log").read_text()
     assert campaign.counts() == {"done": 6}
     assert campaign.n_created() == 6

@@ -117,7 +117,8 @@ def test_runs_that_take_all_nodes_make_room_for_each_other_s_launchers(campaign:
 
 def lease(node: str, holder: str, renewed: datetime) -> str:
     """Return a Lease of a node as another campaign writes it."""
-    own = {"labels": {"tare/campaign": holder}, "annotations": {"tare/node": node}}
+    labels = {"app.kubernetes.io/managed-by": "tare", "tare/campaign": holder}
+    own = {"labels": labels, "annotations": {"tare/node": node}}
     meta = {"name": f"tare-node-{node}", **own}
     time = renewed.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
     spec = {"holderIdentity": holder, "leaseDurationSeconds": 300, "renewTime": time}

@@ -77,6 +77,7 @@ def test_an_unknown_mpi_is_refused_before_anything_is_installed(tmp_path: Path) 
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow
 def test_pips_own_words_reach_the_user(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PIP_NO_INDEX", "1")
 

@@ -91,6 +91,23 @@ def test_an_equivalence_is_not_reported_without_what_it_may_miss(serve: Serve, t
     assert "may miss a slow mode of up to 45" in text
 
 
+def test_of_many_contenders_those_that_tell_most_are_open_and_the_others_folded(
+    serve: Serve, tmp_path: Path
+) -> None:
+    names = ["host", *(f"net-{number:02}" for number in range(30))]
+    ratios = dict.fromkeys(names, 1.0) | {"net-25": 1.5}
+    cases = [make_case(name) for name in names]
+    folder = write_campaign(
+        make_campaign(cases, ratio=ratios, noise=0.002, blocks=5, sizes=(8,)), tmp_path / "demo"
+    )
+    html = client_text(serve(folder), "/c/demo")
+    answers, _, _ = html.partition('id="matrix"')
+    at_once, folded = answers.split("<details")
+    assert (at_once.count('<p class="answer">'), folded.count('<p class="answer">')) == (12, 18)
+    assert "net-25" in at_once
+    assert "18 more contenders" in folded
+
+
 def test_a_live_part_reports_only_what_changed(serve: Serve, tmp_path: Path) -> None:
     folder, rest = half(tmp_path)
     client = serve(folder)

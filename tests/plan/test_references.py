@@ -51,7 +51,8 @@ def held(made: Plan, *names: str) -> list[tuple[tuple[Scalar | None, ...], tuple
     def row(case: Case) -> tuple[Scalar | None, ...]:
         return tuple(case.settings.get(name) for name in names)
 
-    pairs = [(case, made.reference_of(case)) for case in made.cases if not made.is_reference(case)]
+    pairs = made.contenders()
+    assert pairs == [(case, made.reference_of(case)) for case in made.cases if not made.is_reference(case)]
     assert all(reference is not None for _, reference in pairs)
     return [(row(case), row(reference)) for case, reference in pairs if reference is not None]
 
@@ -153,6 +154,12 @@ def test_one_workload_is_held_against_another() -> None:
     ]
 
 
+def test_a_plan_without_a_reference_has_no_contenders() -> None:
+    made = plan({}, factor("nodes", 1, 2))
+    assert made.contenders() == []
+    assert made.reference_ids == frozenset()
+
+
 def test_a_reference_that_no_case_has_is_a_fault_at_its_line() -> None:
     with pytest.raises(
         FileFaults, match=r"study.yaml:3:12: reference: no case is the reference threads=2; threads is 1"
@@ -182,6 +189,16 @@ def test_a_reference_that_nothing_is_like_is_a_fault() -> None:
         make_plan(study, SITE, {"double": DoubleWorkload(stage_list=MPI)})
 
 
+def test_a_study_of_nothing_but_its_reference_is_told_that_it_compares_nothing() -> None:
+    (note,) = plan({"threads": 1}, factor("nodes", 1, 2)).notes
+    assert str(note) == (
+        "study.yaml:3:12: reference: all 2 cases are the reference threads=1, so they are measured and "
+        "nothing is compared; vary threads in 'factors', or name a reference of what varies"
+    )
+    (note,) = plan({"threads": 1}).notes
+    assert "the only case is the reference threads=1, so it is measured and nothing is compared" in str(note)
+
+
 class Same:
     """A condition that holds where host has `nodes`, or overlay has another number of them."""
 
@@ -208,6 +225,6 @@ def test_cases_without_a_reference_are_reported() -> None:
     faults, (note,) = check_reference(left, study)
     assert faults == []
     assert str(note).startswith(
-        "study.yaml:3:12: reference: 1 case has no reference, so they are measured and not compared: "
+        "study.yaml:3:12: reference: 1 case has no reference, so it is measured and not compared: "
     )
     assert "network=overlay nodes=2" in str(note)

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def _installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
     (tmp_path / "acme_bench.py").write_text(ACME)
     (tmp_path / "broken_bench.py").write_text("raise OSError('no licence found')\n")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.setattr(entry_points, "entry_points", lambda: INSTALLED)
+    monkeypatch.setattr(metadata, "entry_points", lambda: INSTALLED)
     entry_points._by_group.cache_clear()
     yield
     entry_points._by_group.cache_clear()
@@ -125,7 +126,7 @@ def test_the_installed_packages_are_searched_once(monkeypatch: pytest.MonkeyPatc
         searches.append(1)
         return INSTALLED
 
-    monkeypatch.setattr(entry_points, "entry_points", search)
+    monkeypatch.setattr(metadata, "entry_points", search)
     registry.launcher("none")
     registry.runtime("native")
     registry.workloads()["imb.bcast"]

@@ -72,6 +72,7 @@ def view(request: pytest.FixtureRequest, browser: Browser, situation: tuple[str,
         pictures.append(PICTURES / f"{name}.pdf")
         page.pdf(path=pictures[1], format="A4", print_background=True)
     page.evaluate("document.querySelectorAll('details').forEach(one => { one.open = true; })")
+    wait_for_charts(page)
     yield View(page, WIDTHS[width], pictures)
     page.context.close()
 
@@ -86,10 +87,16 @@ def opened(browser: Browser, path: Path, width: int = 1280, *, is_dark: bool = F
     )
     page = context.new_page()
     page.goto(path.as_uri())
-    page.wait_for_function(
-        "[...document.querySelectorAll('figure')].every(one => one.classList.contains('is-live'))"
-    )
+    wait_for_charts(page)
     return page
+
+
+def wait_for_charts(page: Page) -> None:
+    """Wait until every figure that is not folded is drawn."""
+    page.wait_for_function(
+        "[...document.querySelectorAll('figure')]"
+        ".every(one => one.closest('details:not([open])') || one.classList.contains('is-live'))"
+    )
 
 
 @pytest.mark.parametrize("view", WIDE, indirect=True, ids="-".join)

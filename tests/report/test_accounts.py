@@ -114,7 +114,7 @@ def test_traffic_is_the_median_over_runs_and_held_against_the_references_busiest
         for one in campaign.attempts
     )
     campaign = msgspec.structs.replace(campaign, attempts=attempts)
-    host, overlay = crossings(campaign, answers_of(campaign).comparisons)
+    host, overlay = crossings(campaign, answers_of(campaign).comparisons.pairs())
     assert (host.interface, host.transmitted_bytes, host.packets, host.bytes_per_packet) == (
         "fab0",
         2200,

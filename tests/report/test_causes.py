@@ -14,8 +14,10 @@ from support.curves import Wire, curves_campaign, joined
 from support.profiled import BASE, profiled_campaign, with_more
 from support.synthetic import make_case
 from tare.analysis.causes.attribution import attributions
+from tare.analysis.verdicts.compare import aggregates
 from tare.cli.commands import report
 from tare.cli.commands.why import command
+from tare.cli.comparison_table import print_comparisons
 from tare.core.attribution import Cause, CauseKind
 from tare.core.campaign import Campaign
 from tare.core.interval import Bounded
@@ -42,15 +44,31 @@ def _sentences(campaign: Campaign) -> list[str]:
 def test_the_sentence_names_the_change_its_causes_and_what_a_call_costs(tmp_path: Path) -> None:
     (text,) = _sentences(profiled_campaign(tmp_path, BASE, _SLOWER))
     assert text.startswith("overlay makes synthetic.program on 2 nodes take 40 % [39, 41] longer")
-    assert " longer from MPI_Init to MPI_Finalize: 80 % [" in text
+    assert " longer from MPI_Init to MPI_Finalize in profiled runs: 80 % [" in text
     assert "of that is MPI_Alltoall of up to 4 KiB (49.8 → 367 µs each)" in text
     assert "% [19, 23] computation" in text
 
 
 def test_a_faster_contender_takes_less_time(tmp_path: Path) -> None:
     (text,) = _sentences(profiled_campaign(tmp_path, _SLOWER, BASE))
-    assert "less time from MPI_Init to MPI_Finalize: " in text
+    assert "less time from MPI_Init to MPI_Finalize in profiled runs: " in text
     assert "[" in text
+
+
+def test_compare_says_that_its_runs_are_not_those_of_why(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign = profiled_campaign(tmp_path, BASE, _SLOWER)
+    words = "All are of runs without the profile. 'tare why' judges profiled runs, and may find otherwise."
+    print_comparisons(campaign, aggregates(campaign), campaign.plan.reference)
+    assert words in capsys.readouterr().out
+    plain_runs = msgspec.structs.replace(
+        campaign,
+        attempts=tuple(one for one in campaign.attempts if not one.is_profiled),
+        profiled_attempts=(),
+    )
+    print_comparisons(plain_runs, aggregates(plain_runs), campaign.plan.reference)
+    assert "profile" not in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("is_faster", "word"), [(False, "less"), (True, "more")])

@@ -32,6 +32,7 @@ timeout: 4 min
 Numbers = dict[tuple[str, str], list[float]]
 
 
+@pytest.mark.slow
 @pytest.mark.lab
 @pytest.mark.skipif(shutil.which("hpcc") is None, reason="no hpcc here; on Debian: apt install hpcc")
 def test_every_number_that_hpcc_printed_is_in_every_table(tmp_path: Path) -> None:

@@ -33,12 +33,15 @@ def test_where_both_differ_both_are_named_and_the_report_says_so_first(tmp_path:
     assert text.startswith(
         "overlay makes synthetic.program on 2 nodes take 2.0 % [1.9, 2.2] longer in the mean"
     )
-    assert "and from run to run the times scatter " in text
+    assert "and from run to run their times scatter " in text
     assert text.endswith(" times as much on overlay as on host")
     found = content(campaign, ReportStatistics.of(campaign))
     (section,) = [one.part for one in found.sections if one.section.name == "causes"]
     assert isinstance(section, SectionText)
-    assert " longer in the mean, and from run to run the times scatter " in section.sentences[0].text
+    assert (
+        " longer in the mean of profiled runs, and from run to run their times scatter "
+        in section.sentences[0].text
+    )
     assert "of that is" in section.sentences[1].text
 
 
@@ -47,7 +50,8 @@ def test_where_scatter_alone_differs_no_difference_in_the_mean_is_claimed(tmp_pa
         tmp_path, BASE, BASE, blocks=10, noise=0.002, scatter={("computation", 0): 0.1}
     )
     text = _sentence(campaign, is_decided=False)
-    lead = "it is not certain that times of synthetic.program on 2 nodes differ in the mean between "
+    program = "profiled runs of synthetic.program on 2 nodes"
+    lead = f"it is not certain that times of {program} differ in the mean between "
     assert text.startswith(f"{lead}overlay and host, but from run to run they scatter ")
 
 

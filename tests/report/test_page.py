@@ -164,11 +164,12 @@ def test_of_many_contenders_those_that_tell_most_are_open_and_the_others_folded(
         [make_case(name) for name in names], ratio=ratios, noise=0.002, blocks=5, sizes=(8,)
     )
     found = content_of(campaign)
-    opened = [one.variant.name for one in found.open_answers]
+    listed = found.listed_answers
+    opened = [one.variant.name for one in listed.shown]
     assert len(opened) == 12
     assert {"net-30", "net-39"} <= set(opened)
-    assert found.folded_words == "28 more contenders"
-    assert len({one.variant.name for one in (*found.open_answers, *found.folded_answers)}) == 40
+    assert listed.words == "28 more contenders"
+    assert len({one.variant.name for one in (*listed.shown, *listed.folded)}) == 40
     (heat_map,) = part_of(found, Overview).maps
     assert (len(heat_map.rows), heat_map.n_open) == (40, 30)
     assert {"net-30", "net-39"} <= {row.variant.name for row in heat_map.rows[:30]}

@@ -34,6 +34,15 @@ def paper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Page]:
         browser.close()
 
 
+def test_charts_that_are_folded_on_the_screen_are_printed(paper: Page) -> None:
+    still = paper.locator("#figure-telemetry-2 .still")
+    assert still.evaluate("one => one.checkVisibility({ contentVisibilityAuto: true })")
+    box = still.bounding_box()
+    assert box is not None
+    assert box["height"] > 100
+    assert not paper.get_by_text("continued: 6 charts").is_visible()
+
+
 def test_no_word_of_the_table_of_reasons_is_broken(paper: Page) -> None:
     broken = paper.evaluate(
         """[...document.querySelectorAll('#why > .scroll td')].flatMap(cell => {

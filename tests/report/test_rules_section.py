@@ -51,7 +51,7 @@ def test_without_scaling_no_base_is_claimed() -> None:
 def test_the_base_of_each_speedup_is_named_with_its_value() -> None:
     scaling = Scaling(strong=("nodes",))
     sentence = text_of(make_application({"host": usl(), "overlay": usl(gamma=5.0)}, scaling=scaling), 1)
-    assert re.search(r"at 1 nodes: (5|6)\.\d\d ns/day", sentence), sentence
+    assert re.search(r"at 1\Wnode: (5|6)\.\d\d ns/day", sentence), sentence
 
 
 def test_how_much_of_a_node_is_used_is_reported_where_its_cores_are_known() -> None:

@@ -132,3 +132,11 @@ def test_the_verdicts_stand_out_and_the_page_states_the_same_text() -> None:
         assert answer.text == "; ".join(" ".join(filter(None, part)) for part in answer.parts)
         assert all(f"<b>{plain(lead)}</b> " in page for lead, _ in answer.parts if lead)
     assert re.search(r"nodes\. +<a class=\"evidence\"|nodes\.\s+<span class=\"settles\"", page)
+
+
+def test_a_mean_beside_a_multiple_is_said_as_a_multiple_too() -> None:
+    said = sentence(24.0, noise=0.5, blocks=20)
+    assert re.search(
+        r"\(multiplied by \d\d\.\d \[[^]]+\], in the mean of times multiplied by \d\d\.\d \[", said
+    )
+    assert re.search(r"\(divided by \d\d\.\d \[[^]]+\], in the harmonic mean divided by \d\d\.\d \[", said)

@@ -189,3 +189,19 @@ def test_jobs_of_slurm_load_modules(
     assert (failed.state, failed.is_infrastructure) == (State.FAILED, True)
     assert failed.reason.startswith("module load gcc/99 failed on n1: ")
     assert controller.jobs() == []
+
+
+def test_a_module_command_that_the_environment_defines_is_that_of_rehearsal_and_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A login script may export it as a function of bash, which dash, as /bin/sh, does not pass on."""
+    monkeypatch.setenv(
+        "BASH_FUNC_module%%",
+        '() { [ "$1" != load ] || export COMPILER="$2" LOADEDMODULES="$2"; }',
+    )
+    site = "site: here\nnodes: [localhost]\nplatforms: {plain: {}}\n"
+    code, said, campaign = run(tmp_path, site, "echo value: ${{COMPILER#ours/}}", "modules: ours/1")
+    assert code == 0, said
+    assert campaign is not None
+    (attempt,) = campaign.attempts
+    assert (tmp_path / "c" / attempt.folder / "stdout").read_text() == "value: 1\n"

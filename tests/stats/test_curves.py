@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tare.core.interval import Bounded
-from tare.stats.crossings import crossings, plateaus
+from tare.stats.crossings import Crossing, Sides, crossings, plateaus
 from tare.stats.hockney import Hockney, Times, fit_hockney
 from tare.stats.intervals import Floats
 from truth.noise import autocorrelated
@@ -87,18 +87,39 @@ def test_the_intervals_of_the_line_contain_the_true_value() -> None:
         assert 0.91 <= np.mean(inside) <= 0.985, name
 
 
+def crossed(xs: list[float], one: Floats, other: Floats) -> list[Crossing]:
+    """Return where two curves cross."""
+    (found,) = crossings([Sides(xs, one, other)])
+    return found
+
+
 def test_two_lines_cross_where_they_are_equal() -> None:
     one, other = 1 + M / 100, 5 + M / 1000  # equal at 4/(1/100 − 1/1000) = 444.4
-    (found,) = crossings(SIZES, one[np.newaxis].repeat(3, 0), other[np.newaxis].repeat(3, 0))
+    (found,) = crossed(SIZES, one[np.newaxis].repeat(3, 0), other[np.newaxis].repeat(3, 0))
     assert found.x.value == pytest.approx(444.4, rel=0.1)
     assert not found.is_rising
     assert found.is_certain
 
 
+def test_curves_that_are_searched_together_cross_where_they_do_alone() -> None:
+    """Curves of other points among them change nothing, nor do curves that do not cross."""
+    one, other = 1 + M / 100, 5 + M / 1000
+    pairs = [(noisy(one, seed), noisy(other, seed + 50)) for seed in range(9)]
+    pairs += [(noisy(one, 60), noisy(2 * one, 61))]
+    every = [
+        Sides(SIZES[:n_points], below[:, :n_points], above[:, :n_points])
+        for below, above in pairs
+        for n_points in (8, 11)
+    ]
+    together = crossings(every)
+    assert sum(map(bool, together)) == 18
+    assert together == [crossed([*sides.xs], sides.one, sides.other) for sides in every]
+
+
 def test_noise_about_equality_makes_no_crossing() -> None:
     one = 5 + M / 1000
     n_false = sum(
-        bool(crossings(SIZES, noisy(one, seed, drift=0), noisy(one, seed + 1000, drift=0)))
+        bool(crossed(SIZES, noisy(one, seed, drift=0), noisy(one, seed + 1000, drift=0)))
         for seed in range(300)
     )
     assert n_false <= 3
@@ -106,12 +127,12 @@ def test_noise_about_equality_makes_no_crossing() -> None:
 
 def test_a_crossing_is_never_interpolated_from_one_side_only() -> None:
     one = np.array([[1.0, 1.0, 1.0]] * 4)
-    assert crossings([1, 2, 4], one, 2 * one) == []
-    assert crossings([1, 2, 4], one, np.full((4, 3), np.nan)) == []
+    assert crossed([1, 2, 4], one, 2 * one) == []
+    assert crossed([1, 2, 4], one, np.full((4, 3), np.nan)) == []
 
 
 def test_without_three_blocks_a_crossing_has_no_interval() -> None:
-    (found,) = crossings([1, 4], np.array([[1.0, 1.0]]), np.array([[0.5, 2.0]]))
+    (found,) = crossed([1, 4], np.array([[1.0, 1.0]]), np.array([[0.5, 2.0]]))
     assert found.x.value == pytest.approx(2)
     assert (found.x.low, found.x.high, found.is_certain, found.is_rising) == (None, None, False, True)
 
@@ -122,7 +143,7 @@ def test_the_interval_of_a_crossing_contains_the_true_value() -> None:
     inside = []
     for seed in range(400):
         one = np.ones(len(xs))
-        found = crossings(
+        found = crossed(
             xs.tolist(), np.ones((5, len(xs))), noisy(one * (xs / truth) ** 0.2, seed, drift=0.02)
         )
         for crossing in found:
@@ -215,7 +236,7 @@ def test_the_interval_of_a_crossing_contains_the_true_value_whatever_lies_betwee
     found = [
         crossing.x
         for seed in range(300)
-        for crossing in crossings(
+        for crossing in crossed(
             SIZES,
             noisy(one, seed, noise, drift=0, n_blocks=n_blocks),
             noisy(other, seed + 9000, noise, drift=0, n_blocks=n_blocks),
@@ -244,7 +265,7 @@ def test_the_intervals_of_a_line_hold_where_blocks_resemble_the_one_before() -> 
 def test_curves_that_wander_apart_do_not_cross() -> None:
     """They are alike; without allowance, a crossing is certain in 3 of 10 studies."""
     n_crossed = sum(
-        any(one.is_certain for one in crossings(SIZES[1:], *(lasting(seed, (20, 10)) for seed in pair)))
+        any(one.is_certain for one in crossed(SIZES[1:], *(lasting(seed, (20, 10)) for seed in pair)))
         for pair in zip(range(100), range(100, 200), strict=True)
     )
     assert n_crossed <= 10

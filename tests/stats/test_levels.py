@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 from tare.core.comparison import Mean
+from tare.stats.estimates import estimate
 from tare.stats.intervals import CONFIDENCE
 from tare.stats.levels import Level, levels
 from tare.stats.ratios import ratios
@@ -52,3 +55,12 @@ def test_a_median_lies_between_two_of_the_values_and_six_give_an_interval() -> N
     few = levels(BELOW[:5], ABOVE[:5], NO_ROUNDING, Mean.MEDIAN, CONFIDENCE)
     assert few[1][0][0] == pytest.approx(3.0)
     assert np.isnan(few[1][1][0])
+
+
+def test_a_column_without_a_value_has_no_level_and_warns_nobody() -> None:
+    """A figure with a zero has arithmetic means on both sides, also where a side has no value."""
+    values = np.array([[np.nan, 0.0], [np.nan, 1.0], [np.nan, 2.0]])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = estimate(values, is_arithmetic=np.array([True, True]))
+    assert found.value.tolist() == pytest.approx([np.nan, 1.0], nan_ok=True)

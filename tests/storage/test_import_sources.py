@@ -157,12 +157,12 @@ def test_a_table_may_come_from_any_spreadsheet(tmp_path: Path, content: bytes) -
         (
             b"path,nodes\r\na,1\r\nb\r\n,3\r\n./a,4\r\n",
             [
-                "3:1: 1 cells, but the header has 2 columns",
+                "3:1: 1 cell, but the header has 2 columns",
                 "4:1: no path",
                 "5:1: ./a stands on line 2 already",
             ],
         ),
-        (b'path,nodes\n"a\nb",1\nc\n', ["4:1: 1 cells"]),
+        (b'path,nodes\n"a\nb",1\nc\n', ["4:1: 1 cell"]),
         (b"path,nodes\na,\xff\n", ["2:1: not UTF-8"]),
         (b'path,nodes\na,"1"2\n', ["2:1: not CSV"]),
     ],

@@ -73,5 +73,5 @@ def test_figures_that_do_not_each_have_their_times_are_damage(campaign: Campaign
     place = SafeFolder(campaign.folder)
     track = '{"host":"n1","since":[0.0],"at":[1.0],"values":{"cpu_idle":[5.0],"cpu_iowait":[1.0,2.0]}}'
     (place / "telemetry.imported.json").replace(f'{{"tracks":[{track}],"epochs":[]}}'.encode())
-    with pytest.raises(CampaignError, match="1 times, and other numbers of values"):
+    with pytest.raises(CampaignError, match="1 time, and other numbers of values"):
         imported_timeline(place)

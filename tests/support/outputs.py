@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from collections.abc import Callable, Mapping
 
+import msgspec
+
 from tare.core.values import Scalar
 from tare.core.workload import Parsed, Workload
 from tare.plugins import registry
@@ -23,6 +25,11 @@ def reader(workload: Workload) -> Callable[[str], Parsed]:
 def reader_of_any(workloads: Mapping[str, Workload]) -> Callable[[str, str], Parsed]:
     """Return what reads a text as the output of the workload that it is told."""
     return lambda name, text: workloads[name].parse(io.StringIO(text))
+
+
+def without_left_out(parsed: Parsed) -> Parsed:
+    """Return `parsed` without its sentences on what was left out."""
+    return msgspec.structs.replace(parsed, left_out=())
 
 
 def figures(parsed: Parsed, fom: str, **at: Scalar) -> list[float]:

@@ -132,12 +132,10 @@ def test_the_sampler_reads_a_group_until_it_goes_and_records_what_it_could_not_r
     group = tmp_path / "group"
     group.mkdir()
     (group / "cpu.stat").write_text("usage_usec 1\nuser_usec 1\nsystem_usec 0\n")
-    started.send("begin", str(tmp_path / "telemetry.n1.jsonl"), "60")
-    started.send("enter", str(group))
+    started.send("begin", str(tmp_path / "telemetry.n1.jsonl"), "60", str(group))
     (group / "cpu.stat").write_text(GROUP["cpu.stat"])
-    started.send("leave")
+    started.send("end", "run ended")
     (group / "cpu.stat").unlink()
-    started.send("mark", "run ended")
     started.send("begin", str(tmp_path / "telemetry.n2.jsonl"), "60")
     started.send("end")
     first, second = read_hosts(tmp_path)
@@ -146,6 +144,24 @@ def test_the_sampler_reads_a_group_until_it_goes_and_records_what_it_could_not_r
     assert {Path(path).name for path in first.faults} == GROUP.keys() - {"cpu.stat"}
     assert not any("run" in one.lines for one in second.samples)
     assert second.faults == {}
+
+
+def test_a_group_that_is_gone_after_its_stage_is_no_fault_of_the_next(
+    started: Started, tmp_path: Path
+) -> None:
+    group = tmp_path / "group"
+    group.mkdir()
+    for name, text in GROUP.items():
+        (group / name).write_text(text)
+    started.send("begin", str(tmp_path / "telemetry.n1.jsonl"), "60", str(group))
+    started.send("mark", "build ended")
+    for one in group.iterdir():
+        one.unlink()
+    started.send("mark", "run")
+    started.send("end", "run ended")
+    (host,) = read_hosts(tmp_path)
+    assert host.faults == {}
+    assert [len(one.lines.get("run", [])) for one in host.samples] == [0, *[len(lines())] * 3]
 
 
 def read_hosts(folder: Path) -> tuple[HostRecording, ...]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.waiting import until
 from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry import Epoch, Host, Span, end_mark
 from tare.plugins.collectors.sampler import raw_name, read
@@ -168,6 +169,53 @@ def test_recordings_are_stored_as_one_compressed_file_and_read_the_same(
     assert stored.span == span
     assert sorted(path.name for path in tmp_path.glob("telemetry*")) == [STORED]
     assert gzip.decompress((tmp_path / STORED).read_bytes()).startswith(b'{"hosts":')
+
+
+def test_a_recording_that_ends_within_its_first_period_needs_no_file(
+    started: Started, tmp_path: Path
+) -> None:
+    started.send("hold", str(tmp_path / raw_name("n1")), "60")
+    started.send("mark", "solve")
+    held = str(started.send("end", end_mark("solve"))["held"])
+    span = Span(hosts={"n1": Host()}, epochs=(Epoch("run", 1.0, 2.0),))
+    stored = store(tmp_path, span, {"n1": held.encode()})
+    assert [sample.mark for sample in stored.hosts[0].samples] == ["", "solve", end_mark("solve")]
+    assert read(SafeFolder(tmp_path)) == stored
+    assert [path.name for path in tmp_path.glob("telemetry*")] == [STORED]
+
+
+def test_a_held_recording_is_written_as_a_whole_when_its_first_period_is_over(
+    started: Started, tmp_path: Path
+) -> None:
+    path = tmp_path / raw_name("n1")
+    started.send("hold", str(path), "0.1")
+    started.send("mark", "solve")
+    until(path.exists, within_s=30)
+    assert started.send("end")["held"] == ""
+    recording = read(SafeFolder(tmp_path))
+    assert recording is not None
+    assert [sample.mark for sample in recording.hosts[0].samples][:2] == ["", "solve"]
+    assert len(recording.hosts[0].samples) >= 4
+
+
+def test_a_held_recording_that_nobody_asks_for_is_written(started: Started, tmp_path: Path) -> None:
+    started.send("hold", str(tmp_path / raw_name("n1")), "60")
+    assert started.process.stdin is not None
+    started.process.stdin.close()
+    assert started.process.wait(timeout=30) == 0
+    recording = read(SafeFolder(tmp_path))
+    assert recording is not None
+    assert len(recording.hosts[0].samples) == 2
+
+
+def test_a_file_of_two_sources_is_opened_once(started: Started, tmp_path: Path) -> None:
+    started.send("begin", str(tmp_path / raw_name("n1")), "60")
+    files = [str(one.readlink()) for one in Path(f"/proc/{started.process.pid}/fd").iterdir()]
+    assert files.count("/proc/stat") == 1
+    started.send("end")
+    recording = read(SafeFolder(tmp_path))
+    assert recording is not None
+    assert {"cores", "cpu"} <= recording.hosts[0].samples[0].lines.keys()
 
 
 def test_each_source_is_one_file() -> None:

@@ -162,7 +162,7 @@ def _samples_with(source: str, text: str, tmp_path: Path) -> tuple[list[bool], i
     sampler = Started(faulty((source, text)), tmp_path)
     path = tmp_path / raw_name("n1")
     sampler.send("begin", str(path), "0.01")
-    while path.read_bytes().count(b"\n") < 6:
+    while path.read_bytes().count(b"\n") < 12:
         pass
     sampler.send("mark", "a")
     sampler.send("end")

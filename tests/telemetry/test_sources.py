@@ -72,6 +72,11 @@ def _is_for_mypy(statement: ast.stmt) -> bool:
     )
 
 
+def test_a_core_works_when_it_neither_idles_nor_waits(node: Path) -> None:
+    cores = _source("cores")
+    assert cores.busy(_lines(cores, node))["0"] == (3056.0, 11406.0)
+
+
 def test_the_many_interrupts_of_a_big_node_are_not_kept(node: Path) -> None:
     cpu = _source("cpu")
     assert [line for line in _lines(cpu, node) if line.startswith("intr")] == ["intr 113350"]

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 from tare.core.safe_folder import SafeFolder
-from tare.core.telemetry import Group
+from tare.core.telemetry import Group, Span
 from tare.plugins.backends.hosts.samplers import Samplers
 from tare.plugins.backends.ownership import process_labels
 from tare.plugins.collectors.sampler import program, raw_name, read
+from tare.plugins.collectors.sampler.recording import store
 
 LABEL = "telemetry-test:1:1:sampler;"
 
@@ -56,6 +57,18 @@ def test_hosts_are_recorded_and_their_clocks_compared(samplers: Samplers, tmp_pa
     assert recording is not None
     assert [one.host for one in recording.hosts] == ["n1", "n2"]
     assert all(len(one.samples) == 3 for one in recording.hosts)
+
+
+def test_a_short_run_on_this_machine_makes_no_file(samplers: Samplers, tmp_path: Path) -> None:
+    with samplers.watch([None, "n1"], tmp_path, 60.0) as watch:
+        watch.stage_ended("run", is_last=True)
+    assert [one.fault for one in watch.hosts().values()] == ["", ""]
+    assert [path.name for path in tmp_path.glob("telemetry*")] == [raw_name("n1")]
+    span = Span(hosts=watch.hosts(), epochs=())
+    stored = store(tmp_path, span, watch.held())
+    assert [one.host for one in stored.hosts] == ["localhost", "n1"]
+    assert [one.samples[-1].mark for one in stored.hosts] == ["run ended", "run ended"]
+    assert read(SafeFolder(tmp_path)) == stored
 
 
 def test_a_group_is_read_on_its_host_alone_and_nothing_after_the_last_stage(

@@ -51,7 +51,10 @@ _WHERE = re.compile(rf" (?:at (?P<at>{_PLACE}(?:(?:, | and ){_PLACE})*)|in (?P<c
 _NUMBER = r"[+−]?(?:1/)?\d[\d. ]*(?: [%×])?"
 _BRACKET = r"\[[^\]]*\]"
 _ENDS = rf"{_NUMBER}(?: to {_NUMBER})?"
-_PAID = rf"in the (?:mean of times|arithmetic mean|harmonic mean) {_NUMBER}(?: {_BRACKET})?"
+_PAID = (
+    r"in the (?:mean of times|arithmetic mean|harmonic mean) (?:(?:multiplied|divided) by )?"
+    rf"{_NUMBER}(?: {_BRACKET})?"
+)
 _BESIDE = rf"(?: on average(?:, {_ENDS})?)?(?:, {_PAID})?"
 _CHANGE = (
     rf"(?:(?P<change>[\d.]+) % (?P<way>longer|higher|shorter|lower)|(?P<verb>multiplied|divided) by "

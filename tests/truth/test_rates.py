@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+import pytest
+
 from truth.rates import BEGIN, END, PAGE, PROMISED, TWO_ERRORS, rates, table
 
 _NUMBER = re.compile(r"(\d+\.\d) %")
@@ -11,6 +13,7 @@ _POINTS = 0.3
 """What another processor's arithmetic may change."""
 
 
+@pytest.mark.slow
 def test_no_claim_is_false_more_often_than_promised_and_the_page_says_how_often() -> None:
     found = list(rates())
     for one in found:

@@ -143,7 +143,7 @@ def test_a_document_cut_short_keeps_the_next_one_from_being_all() -> None:
 def test_what_is_not_a_number_is_a_problem(broken: str) -> None:
     parsed = parse(JSON.replace(": 7881000.5", f": {broken}"))
     assert "latency" not in figures(parsed)
-    assert parsed.problems == ("fio printed 1 values that are no numbers",)
+    assert parsed.problems == ("fio printed 1 value that is no number",)
 
 
 def test_text_without_its_closing_status_is_not_complete() -> None:

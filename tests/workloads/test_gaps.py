@@ -47,6 +47,33 @@ def swapped(one: str, other: str) -> Damage:
     return damage
 
 
+def garbled(before: str, new: str, old: str = "") -> Damage:
+    """Return what writes `new` in place of `old`, or of the number after `before`."""
+
+    def damage(lines: Lines) -> Lines:
+        text = "".join(lines)
+        pattern = re.escape(old) if old else f"(?<={re.escape(before)})[0-9.]+"
+        assert re.search(pattern, text)
+        return [re.sub(pattern, new, text, count=1)]
+
+    return damage
+
+
+def joined(pattern: str) -> Damage:
+    """Return what makes the line that matches a part of the one before it."""
+
+    def damage(lines: Lines) -> Lines:
+        at = positions(lines, pattern)[0]
+        return [*lines[: at - 1], lines[at - 1].rstrip("\n") + lines[at], *lines[at + 1 :]]
+
+    return damage
+
+
+def beginning_at(pattern: str) -> Damage:
+    """Return what leaves nothing of a log before the first line that matches."""
+    return lambda lines: lines[positions(lines, pattern)[0] :]
+
+
 DAMAGED: list[tuple[str, str, Damage]] = [
     ("mdtest", "mdtest/05-io500-4.1.0-stat.txt", without("^SUMMARY time")),
     ("mdtest", "mdtest/05-io500-4.1.0-stat.txt", without("^SUMMARY rate")),
@@ -70,6 +97,23 @@ DAMAGED: list[tuple[str, str, Damage]] = [
     ("elbencho.write", "elbencho/07-perlmutter.csv", twice(",WRITE,")),
     ("fio.read", "fio/12-text-ceph-rw-4k.out", without(r"95\.00th=")),
     ("fio.read", "fio/12-text-ceph-rw-4k.out", without(r"^ *read *:")),
+    ("gromacs.water", "gromacs/14-stackhpc-1400k-16nodes-stderr.err", garbled("PP/PME imbalance: ", "24,6")),
+    ("gromacs.water", "gromacs/07-v2025.3-ok-mdrun-output.log", garbled("Average load imbalance: ", "nan")),
+    ("lammps.script", "lammps/13-jkkdy-argon-stdout.log", garbled("", "606,1% CPU", old="606.1% CPU")),
+    ("lammps.script", "lammps/14-jkkdy-argon-log.lammps", joined("^Loop time of .* for 50 steps")),
+    ("hpcg", "hpcg/05-v3.1-valid-0.18.txt", without("HPCG 2.4 rating")),
+    ("hpcc", "hpcc/11-docker-containers.txt", without("^SingleRandomAccess_LCG_GUPs=")),
+    ("iperf3", "iperf3/13-text-udp-loss-summaries-only.log", garbled("", "1,103 ms", old="1.103 ms")),
+    ("netperf.tcp_rr", "netperf/02-tcp_rr-omni-csv.txt", garbled("", ",nan,", old=",783.80,")),
+    ("osu.allreduce", "osu/25-polaris-host-allreduce-v5.3-64rank.dat", garbled("", "4 54241", old="454241")),
+    ("osu.allreduce", "osu/10-two-allreduce-tables-one-file.out", beginning_at("^64 ")),
+    ("imb.biband", "imb/09-biband-ompi4-multi-groups.out", beginning_at(r"^ +64 ")),
+    ("gromacs.water", "gromacs/06-v2025.3-ok-md.log", without("^ Average load imbalance:")),
+    ("gromacs.water", "gromacs/12-2018.2-archer-0.5nsday.log", without("^ Average load imbalance:")),
+    ("lammps.lj", "lammps/08-eks-gpu-kokkos-null.out", without("% CPU use")),
+    ("namd.apoa1", "namd/07-v2.11-ubq_ws_eq.log", beginning_at("^ENERGY: +1800 ")),
+    ("openfoam.motorbike", "openfoam/09-log.simpleFoam-org8", beginning_at("^Time = 10$")),
+    ("imb.pingpong", "imb/07-pingpong-ompi4-ucx.out", without(r"^ +1 +1000 ")),
 ]
 
 
@@ -80,7 +124,9 @@ def test_a_gap_in_real_output_is_reported(workload: str, name: str, damage: Dama
     text = (CORPUS / name).read_text(errors="replace")
     whole = parse(workload, text)
     assert (whole.is_complete, whole.problems) == (True, ())
-    parsed = parse(workload, "".join(damage(text.splitlines(keepends=True))))
+    damaged = "".join(damage(text.splitlines(keepends=True)))
+    assert damaged != text
+    parsed = parse(workload, damaged)
     assert not parsed.is_complete or parsed.problems
 
 

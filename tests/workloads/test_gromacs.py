@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from support.outputs import figures, reader
+from support.outputs import figures, reader, without_left_out
 from tare.core.case import Layout
 from tare.plugins.workloads.gromacs import WORKLOADS
 from workloads.cases import case_of
@@ -143,7 +143,7 @@ def test_runs_of_one_log_are_distinguished() -> None:
 
 
 def test_a_run_cut_off_and_continued_in_the_same_log_counts_once() -> None:
-    assert parse(LOG[: LOG.index("       Time:")] + LOG) == parse(LOG)
+    assert without_left_out(parse(LOG[: LOG.index("       Time:")] + LOG)) == parse(LOG)
 
 
 def test_a_second_run_without_an_end_keeps_the_log_from_being_complete() -> None:
@@ -155,6 +155,20 @@ def test_a_performance_that_is_no_number_is_a_problem(broken: str) -> None:
     parsed = parse(LOG.replace("27.560", broken))
     assert (parsed.is_complete, figures(parsed, "ns_per_day")) == (False, [])
     assert any(problem.startswith("the performance is not all there") for problem in parsed.problems)
+
+
+@pytest.mark.parametrize(("found", "broken"), [("27.560", "2.560"), ("27.560", "77.560"), ("0.871", "0.571")])
+def test_a_speed_and_its_inverse_that_are_not_of_one_run_are_a_problem(found: str, broken: str) -> None:
+    parsed = parse(LOG.replace(found, broken))
+    assert any("ns/day and hour/ns are not of one speed" in problem for problem in parsed.problems)
+
+
+@pytest.mark.parametrize(
+    ("speed", "inverse"), [("24000.100", "0.001"), ("96000.000", "0.000"), ("0.000", "60000.500")]
+)
+def test_a_speed_whose_inverse_has_few_digits_is_read(speed: str, inverse: str) -> None:
+    parsed = parse(LOG.replace("27.560        0.871", f"{speed} {inverse}"))
+    assert not any("of one speed" in problem for problem in parsed.problems)
 
 
 def test_errors_are_reported_by_their_message_even_in_old_versions() -> None:

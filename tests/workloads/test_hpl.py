@@ -182,7 +182,7 @@ def test_a_failed_residual_is_a_problem() -> None:
     assert parsed.is_complete
     assert parsed.problems == (
         "the residual of the test WR11C2R4 with N 231168 is 1.23100920e+09: FAILED",
-        "HPL counts 1 tests that failed their residual checks",
+        "HPL counts 1 test whose residual check failed",
     )
 
 
@@ -230,7 +230,7 @@ def test_an_abort_is_a_problem() -> None:
 
 def test_skipped_tests_are_a_problem() -> None:
     parsed = parse(OUTPUT.replace("0 tests skipped", "1 tests skipped"))
-    assert parsed.problems == ("HPL skipped 1 tests because of illegal input values",)
+    assert parsed.problems == ("HPL skipped 1 test because of illegal input values",)
 
 
 @pytest.mark.parametrize("broken", ["********", "nan", "9.3", "9.3295e", "inf"])

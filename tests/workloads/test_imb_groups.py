@@ -69,7 +69,7 @@ def test_each_group_of_ranks_has_its_figures() -> None:
     ("lost", "fault"),
     [
         ("            1            2           20", "group 1, stops at 1 of 2 bytes"),
-        ("            0            0           20", "group 0, starts at 1 bytes instead of 0"),
+        ("            0            0           20", "group 0, starts at 1 byte instead of 0"),
         ("            1 ", "group 1, has no rows"),
     ],
 )

@@ -26,12 +26,15 @@ def test_an_impossible_value_is_a_problem_and_no_measurement(value: float) -> No
     assert parsed.problems == (f"time at run 2 is {value}, which is no measurement",)
 
 
-def test_zero_and_a_negative_share_are_measurements() -> None:
+def test_a_share_of_zero_and_a_negative_one_are_measurements_and_a_time_of_zero_is_none() -> None:
     findings = Findings(FOMS)
-    findings.measure("time", 0.0)
+    findings.measure("time", 0.0, run=2)
+    findings.measure("imbalance", 0.0)
     findings.measure("imbalance", -3.5)
     parsed = findings.parsed(is_complete=True)
     assert ([one.value for one in parsed.measurements], parsed.problems) == ([0.0, -3.5], ())
+    why = "it is printed as zero: it is too small for its decimals, or nothing was measured"
+    assert parsed.left_out == (f"time is left out at run 2: {why}",)
 
 
 def test_the_figures_of_a_study_of_ones_own_may_be_any_number() -> None:

@@ -171,7 +171,7 @@ def test_a_repetition_that_json_lacks_keeps_the_run_from_being_complete() -> Non
 def test_json_with_what_is_no_number_is_not_complete(broken: str) -> None:
     parsed = parse(JSON.replace("1083.3551", broken, 1))
     assert not parsed.is_complete
-    assert "IOR printed 1 values that are no numbers" in parsed.problems
+    assert "IOR printed 1 value that is no number" in parsed.problems
 
 
 @given(damaged(JSON))

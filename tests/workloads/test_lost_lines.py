@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+import re
 
 import pytest
 
 from support.outputs import parse
-
-CORPUS = Path(__file__).parents[3] / "shared" / "corpus"
+from workloads.collection import text_of
 
 
 def lines_of(name: str) -> list[str]:
-    if not CORPUS.is_dir():
-        pytest.skip(f"no collection of real benchmark output at {CORPUS}")
-    return (CORPUS / name).read_text(errors="replace").splitlines(keepends=True)
+    return text_of(name).splitlines(keepends=True)
 
 
 def refused(workload: str, lines: list[str]) -> str:
@@ -186,6 +183,50 @@ def test_the_steps_of_wrf_reach_to_the_moment_that_its_last_line_names() -> None
     missing = "the last one is before the forecast's end"
     assert missing in refused("wrf.conus-12km", [*lines[:last], *lines[last + 1 :]])
     assert missing in refused("wrf.conus-12km", [*lines[: last - 2], *lines[last + 1 :]])
+
+
+WRF_RESTART = "wrf/01-rsl.error.0000-12km-56rank.txt"
+
+
+@pytest.mark.parametrize("log", [WRF, WRF_RESTART])
+def test_the_steps_of_wrf_begin_where_its_input_or_first_output_is(log: str) -> None:
+    lines = lines_of(log)
+    first = position(lines, "Timing for main")
+    assert refused("wrf.conus-12km", lines) == ""
+    for n_lost in (1, 2, 10):
+        left = [*lines[:first], *lines[first + n_lost :]]
+        assert "the simulated time jumps" in refused("wrf.conus-12km", left), n_lost
+
+
+@pytest.mark.parametrize("log", [WRF, WRF_RESTART])
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.9])
+def test_the_end_of_a_log_of_wrf_is_not_a_whole_run(log: str, share: float) -> None:
+    lines = lines_of(log)
+    left = lines[int(len(lines) * share) :]
+    for text in (left, lines + left, left + lines):
+        assert "the beginning of the log is missing" in refused("wrf.conus-12km", text)
+
+
+def test_steps_of_wrf_reach_the_time_of_each_file_that_is_written() -> None:
+    lines = lines_of(WRF_RESTART)
+    last = position(lines, "Timing for main", -1)
+    missing = "the last one is before the forecast's end"
+    assert missing in refused("wrf.conus-12km", [*lines[:last], *lines[last + 1 :]])
+
+
+@pytest.mark.parametrize("word", ["Timing for main", "Timing for Writing"])
+def test_a_time_of_wrf_that_is_no_number_is_a_broken_line(word: str) -> None:
+    lines = lines_of(WRF)
+    at = position(lines, word, 3)
+    lines[at] = re.sub(r"([0-9])\.([0-9]+ elapsed)", r"\1,\2", lines[at])
+    assert "a line with a time is broken" in refused("wrf.conus-12km", lines)
+
+
+def test_two_steps_of_wrf_that_became_one_are_a_broken_line() -> None:
+    lines = lines_of(WRF)
+    at = position(lines, "Timing for main", 20)
+    lines[at : at + 2] = [f"{lines[at].partition('  1:')[0]}  1:{lines[at + 1][41:]}"]
+    assert "a line with a time is broken" in refused("wrf.conus-12km", lines)
 
 
 def test_rates_of_mdtest_are_not_lost_with_their_title_and_not_taken_for_times() -> None:

@@ -170,7 +170,7 @@ def test_bandwidth_in_mib_is_read_as_that_in_mb_was() -> None:
     heads = HEADS.replace("Gb/sec", "MiB/sec")
     found = parse(
         "write_bw",
-        f"{RULE}{heads} 65536      5000             150.50             100.25        0.0016\n{RULE}",
+        f"{RULE}{heads} 65536      5000             150.50             100.25        0.001600\n{RULE}",
     )
     assert found.is_complete
     assert not found.problems

@@ -14,6 +14,7 @@ import msgspec
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.case import Run
+from tare.core.counting import count
 
 
 class PlannedRun(NamedTuple):
@@ -56,7 +57,7 @@ class Accounting(msgspec.Struct, frozen=True, kw_only=True):
 
     def __str__(self) -> str:
         """Return the count in words: ``82 of 84 planned runs are done, 2 invalid``."""
-        parts = [f"{self.n_done} of {self.n_planned} planned runs are done"]
+        parts = [f"{self.n_done} of {count(self.n_planned, 'planned run is', 'planned runs are')} done"]
         parts += [f"{n} {state}" for state, n in self.others.items()]
         return ", ".join([*parts, *(["the campaign is still running"] if self.is_running else [])])
 

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError, nearest_name
 from tare.core.telemetry import PREFIX
 
 
-def require_figures(foms: Iterable[str], campaign: Campaign, option: str) -> None:
+def require_figures(foms: Collection[str], campaign: Campaign, option: str) -> None:
     """Raise UsageError, with the figures to choose from, unless the campaign has all of `foms`.
 
     `option` is how they were given, for the message.
     """
+    if not foms:
+        return
     measured = {series.fom for attempt in campaign.attempts for series in attempt.series}
     measured |= {series.fom for attempt in campaign.attempts for series in attempt.telemetry_series}
     known = {fom.name for foms in campaign.plan.foms.values() for fom in foms} | measured

@@ -80,8 +80,7 @@ def pairs(campaign: Campaign, reference: Settings | None = None) -> list[Pair]:
     if reference is not None:
         plan = msgspec.structs.replace(plan, reference=reference)
         _require_reference(plan)
-    found = ((plan.reference_of(case), case) for case in plan.cases)
-    return [_pair(plan, one, other) for one, other in found if one is not None]
+    return [_pair(plan, one, case) for case, one in plan.contenders() if one is not None]
 
 
 def differing_settings(case: Case, other: Case) -> dict[str, Scalar]:

@@ -224,16 +224,12 @@ def _shifts(
             known = printed.setdefault((workload, series.fom, series.unit), [])
             if len(known) < _ENOUGH:
                 known += series.values
-    columns = _columns_by_format(finder.columns, workloads)
-    shifts = np.zeros(values.shape[1])
-    for figure, own in columns.items():
-        chosen = values[:, own]
-        found = moments(chosen)
+    found = moments(np.asfortranarray(values))  # by columns
+    steps = np.zeros(values.shape[1])
+    for figure, own in _columns_by_format(finder.columns, workloads).items():
         written = np.array(printed.get(figure, ()), np.float64)
-        steps = printed_steps(np.abs(found.mean), written[np.abs(written) >= LEAST_FIGURE])
-        if steps.any():
-            shifts[own] = _largest_shifts(chosen, found, sessions, steps)
-    return shifts
+        steps[own] = printed_steps(np.abs(found.mean[own]), written[np.abs(written) >= LEAST_FIGURE])
+    return _largest_shifts(values, found, sessions, steps)
 
 
 def _columns_by_format(

@@ -23,6 +23,7 @@ from tare.api.frames import as_text
 from tare.api.results import Comparisons, Estimates, ScalingCurves, cases_frame
 from tare.core import campaign as recorded
 from tare.core.comparison import Correction, Mean
+from tare.core.counting import count
 from tare.core.errors import CampaignError, UsageError
 from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry import PREFIX
@@ -71,7 +72,10 @@ class Campaign:
 
     def __repr__(self) -> str:
         n_done, n_runs = self.progress
-        return f"<tare.Campaign {self.study} in {self._found.shown_folder}: {n_done} of {n_runs} runs done>"
+        return (
+            f"<tare.Campaign {self.study} in {self._found.shown_folder}: {n_done} of "
+            f"{count(n_runs, 'run')} done>"
+        )
 
     @property
     def folder(self) -> Path:

@@ -12,6 +12,7 @@ from tare.api.arguments import count, path
 from tare.api.results import cases_frame
 from tare.app import planning
 from tare.config.document_text import document_text
+from tare.core.counting import count as counted
 from tare.core.errors import UsageError
 from tare.core.values import Scalar
 from tare.storage.pseudonymous import PseudonymousView
@@ -55,7 +56,7 @@ class StudyPlan:
         self._plan = PseudonymousView(loaded.composer.pseudonyms).plan(loaded.plan)
 
     def __repr__(self) -> str:
-        return f"<tare.StudyPlan {self.study}: {len(self)} cases, {self.n_runs} runs>"
+        return f"<tare.StudyPlan {self.study}: {counted(len(self), 'case')}, {counted(self.n_runs, 'run')}>"
 
     def __len__(self) -> int:
         """Return the number of cases."""

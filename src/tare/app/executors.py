@@ -41,7 +41,7 @@ from tare.plugins.collectors.images import container_facts
 from tare.plugins.collectors.interfaces import read_own_records, read_traffic
 from tare.probes.records import read_records
 from tare.probes.traffic import traffic_script
-from tare.storage.campaign import JOURNAL, store_environment
+from tare.storage.campaign import JOURNAL, file_numbers, store_environment
 
 _MOST_READ = 4096  # bytes of a journal's first line; a session's event has some hundred
 
@@ -142,6 +142,7 @@ def _session(plugin: BackendPlugin[Any], folder: Path, loaded: Loaded, env: Mapp
         folder=folder.resolve(),
         campaign=campaign,
         label=str(new_session(campaign)),
+        files=file_numbers(folder),
         site=site,
         platforms={
             name: site.platforms[name] for name in used if site.platforms[name].backend == plugin.name
@@ -243,6 +244,7 @@ def _queued(
                 counter=write_counter(folder, loaded.plan.telemetry),
                 gather=partial(packets.gather, cure=plugin.packet_cure),
                 label=session.label,
+                files=session.files,
                 keeps_storage=options.keeps_storage,
                 on_wait=on_wait,
             )

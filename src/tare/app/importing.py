@@ -11,6 +11,7 @@ from tare.app.stated_settings import check_stated, expecting
 from tare.core.attempt import State, gather_series
 from tare.core.campaign import Campaign
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.plan import Plan
 from tare.core.values import MOST_RUNS, Scalar
@@ -53,7 +54,8 @@ def file_judge(workload: Workload) -> Callable[[Path, Case], ReadFile]:
         if not is_done and not parsed.is_end_known and parsed.measurements and has_end:
             outcome = outcome._replace(reason=f"{outcome.reason}{_CURE_OF_END}")
         series = gather_series(anchored(parsed.measurements), better) if is_done else []
-        return ReadFile(outcome.state, outcome.reason, outcome.check, tuple(series), parsed.printed)
+        left_out = parsed.left_out if is_done else ()
+        return ReadFile(outcome.state, outcome.reason, outcome.check, tuple(series), parsed.printed, left_out)
 
     return judge
 
@@ -88,7 +90,8 @@ def imported_plan(
     plan = extended_plan(old, (run.case for run in found.runs), foms, reference, n_blocks)
     if plan.is_too_large:
         raise UsageError(
-            f"repeat {n_blocks} of {len(plan.cases)} cases is too large a number: repeats count from 1, and "
+            f"repeat {n_blocks} of {count(len(plan.cases), 'case')} is too large a number: repeats count "
+            "from 1, and "
             f"a campaign holds {MOST_RUNS} runs; a date is {{started}}"
         )
     kinds = {one.name: one.kind for one in workload.parameters}

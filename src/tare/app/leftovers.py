@@ -101,7 +101,8 @@ def _of_backends(judge_session: Judge, site: str | None) -> Iterator[Leftover]:
         for one in plugin.leftovers(surroundings):
             verdicts = [_of_campaign(judge_session, *owner) for owner in one.owners]
             verdict = next((known for known in verdicts if known.fate is not Fate.DEAD), verdicts[0])
-            if one.kept and verdict.fate is Fate.DEAD:
+            has_session = any(owner.label for owner in one.owners)
+            if one.kept and (verdict.fate is Fate.DEAD or not has_session):
                 verdict = SessionFate(Fate.UNKNOWN, one.kept)
             yield Leftover(one.verb, one.what, verdict, partial(_end_in_backend, one))
 

@@ -166,7 +166,7 @@ def _require_commands(plan: Plan, study: Study, composer: Composer, file_name: s
     for cases in plan.by_form.values():
         one = cases[0]
         form = (one.platform, one.workload, one.network, one.storage is None, one.layout, one.software)
-        alike |= {(*form, *program): case for program, case in _programs(cases).items()}
+        alike |= {(*form, *program): case for program, case in _programs(plan, cases).items()}
     for case in alike.values():
         try:
             composer.compose(case)
@@ -181,10 +181,10 @@ def _require_commands(plan: Plan, study: Study, composer: Composer, file_name: s
         raise FileFaults(list(faults.values())[:_MOST_FAULTS])
 
 
-def _programs(cases: Sequence[Case]) -> dict[tuple[Scalar | None, ...], Case]:
+def _programs(plan: Plan, cases: Sequence[Case]) -> dict[tuple[Scalar | None, ...], Case]:
     """Return one of `cases` for each combination of program settings."""
-    columns = [[one.parameters.get(name) for one in cases] for name in PROGRAM_SETTINGS]
-    return dict(zip(zip(*columns, strict=True), cases, strict=True))
+    varied = [name for name in PROGRAM_SETTINGS if name in plan.varied]
+    return {tuple(map(one.parameters.get, varied)): one for one in (cases if varied else cases[-1:])}
 
 
 def _named_at(study: Study, case: Case) -> Origin | None:

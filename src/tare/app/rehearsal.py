@@ -25,6 +25,7 @@ from tare.app.mixed_mpi import find_mixed, is_candidate, script
 from tare.app.planning import SITE, STUDY, Loaded
 from tare.app.unloaded import find_unloaded
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.errors import CampaignError, UsageError
 from tare.core.safe_folder import SafeFolder
 from tare.core.site import Platform
@@ -72,9 +73,9 @@ def rehearse(
     faults = [one for one in found if one.fault and not one.is_note]
     if faults:
         lines = "\n".join(f"  {_describe(one, folder, loaded)}" for one in faults)
-        count = f"{len(faults)} thing{'s' if len(faults) > 1 else ''}"
+        things = count(len(faults), "thing")
         raise UsageError(
-            f"{count} found before the first run, without which runs would fail; nothing was run:\n{lines}\n"
+            f"{things} found before the first run, without which runs would fail; nothing was run:\n{lines}\n"
             "tare run --no-rehearsal runs all the same"
         )
 
@@ -177,6 +178,15 @@ def find_programs(composer: Composer, cases: Sequence[Case], ask: Ask) -> Iterat
         yield _finding(case, name, outputs, is_unsure=is_unsure, has_shell=is_unsure or bool(layers))
 
 
+_LOOK = (
+    'look() { case $1 in /*) [ ! -e "$1" ] || echo "$1" ;; *) set -f; IFS=:; for folder in $PATH; do '
+    'found=${folder:-.}/$1; [ -f "$found" ] && [ -x "$found" ] && echo "$found" && break; done ;; esac; }; '
+)
+"""Shell code that prints the path of a program as execvp(3) finds it.
+
+``command -v`` says other things: of a folder, dash prints the path and bash nothing; of ``time``, bash says
+that it is a word of its own.
+"""
 _KERNEL = (
     "of() { od -An -v -tx1 -j$2 -N$3 \"$1\" | tr -d ' \\n'; }; "
     'case $(of "$found" 0 4) in '
@@ -202,11 +212,11 @@ def _script(name: str, platform: Platform) -> str:
     quoted = shlex.quote(name)
     return (
         f"{_extended('PATH', path)}{_extended('LD_LIBRARY_PATH', libraries)}"
-        f"found=$(command -v -- {quoted}); case $found in "
-        f"'') case {quoted} in /*) [ ! -e {quoted} ] || echo denied ;; esac; echo missing ;; "
-        '/*) [ ! -d "$found" ] || echo folder; [ -x "$found" ] || echo denied; echo "found $found"; '
+        f"{_LOOK}found=$(look {quoted}); case $found in "
+        "'') echo missing ;; "
+        '*) [ ! -d "$found" ] || echo folder; [ -x "$found" ] || echo denied; echo "found $found"; '
         f'{_KERNEL}ldd "$found" 2>/dev/null | grep "not found" ;; '
-        '*) echo "found $found" ;; esac; true'  # this case is a builtin of the shell
+        "esac; true"
     )
 
 
@@ -228,7 +238,7 @@ def _finding(
     result = partial(RehearsalResult, case.workload, case.platform, name)
     lines = {host or "this machine": text.splitlines() for host, text in outputs.items()}
     denied = [host for host, text in lines.items() if "denied" in text]
-    lacking = [host for host, text in lines.items() if "missing" in text and "denied" not in text]
+    lacking = [host for host, text in lines.items() if "missing" in text]
     absent = {
         line.partition(" ")[2]: host
         for host, text in lines.items()

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from tare.analysis.pairing import Outstanding, Passing
 from tare.core.attempt import Attempt, State
 from tare.core.case import Run
+from tare.core.counting import count
 from tare.core.plan import Plan
 from tare.core.units import format_seconds
 from tare.storage.campaign import RecordedCampaign
@@ -49,15 +50,15 @@ def describe_repeats(
         return
     parted = sum(len(passing.parted) for passing in left)
     n_others = sum(len(passing.order) for passing in left) - len(again)
-    parts = [f"{_runs(n_others)} left"]
+    parts = [f"{count(n_others, 'run')} left"]
     if n_beside := len(again) - parted:
         made = f"{_are(n_beside)} made once more beside them"
-        parts.append(f"{_runs(n_beside)} of cases they are compared with {made}")
+        parts.append(f"{count(n_beside, 'run')} of cases they are compared with {made}")
     if parted:
         reason = "since a long time lay within their block"
-        parts.insert(1, f"{_runs(parted)} {_are(parted)} made once more, {reason}")
+        parts.insert(1, f"{count(parted, 'run')} {_are(parted)} made once more, {reason}")
     if warmup:
-        parts.append(f"{_warm_ups(len(warmup))} before")
+        parts.append(f"{count(len(warmup), 'warm-up run')} before")
     took = _took([*again, *warmup], attempts)
     expected = f", about {took} by earlier runs" if took else ""
     yield f"{'; '.join(parts)}{expected}: only what ran together is compared"
@@ -76,12 +77,8 @@ def _took(cases: Sequence[str], attempts: Sequence[Attempt]) -> str:
     return format_seconds(sum(medians.get(case, middle) for case in cases))
 
 
-def _are(count: int) -> str:
-    return "is" if count == 1 else "are"
-
-
-def _warm_ups(count: int) -> str:
-    return f"{count} warm-up run{'' if count == 1 else 's'}"
+def _are(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def _outstanding(plan: Plan, past: RecordedCampaign, session: int) -> Outstanding:
@@ -99,7 +96,3 @@ def _order(plan: Plan, past: RecordedCampaign, block: int) -> list[str]:
     return (
         order if block <= plan.repeats.min else [case for case in order if case in past.orders.get(block, [])]
     )
-
-
-def _runs(count: int) -> str:
-    return f"{count} run{'' if count == 1 else 's'}"

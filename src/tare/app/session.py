@@ -23,6 +23,7 @@ from tare.core import log
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.log import fields
 from tare.core.plan import Plan
@@ -346,7 +347,7 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
     if lost:
         shown = PseudonymousView(NO_PSEUDONYMS).plan(old)
         example = next(case for case in shown.cases if case.id in lost)
-        cases, them = ("1 case", "it") if len(lost) == 1 else (f"{len(lost)} cases", "them")
+        cases, them = count(len(lost), "case"), "it" if len(lost) == 1 else "them"
         raise UsageError(
             f"{folder} holds {cases} that the study no longer has, such as {shown.describe(example)}; "
             f"restore {them}, or choose another --out"
@@ -354,7 +355,8 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
     has_fewer = new.repeats.max < old.repeats.max
     if has_fewer:
         raise UsageError(
-            f"{folder} has {old.repeats.max} blocks planned; the study now asks for {new.repeats.max}"
+            f"{folder} has {count(old.repeats.max, 'block')} planned; the study now asks for "
+            f"{new.repeats.max}"
         )
     grown = len(new.cases) > len(old.cases) or new.repeats != old.repeats
     if grown and not is_extending:
@@ -392,4 +394,4 @@ def is_extension(folder: Path, loaded: planning.Loaded) -> bool:
 def _extent(plan: Plan) -> str:
     repeats = plan.repeats
     blocks = str(repeats.min) if repeats.min == repeats.max else f"{repeats.min} to {repeats.max}"
-    return f"{len(plan.cases)} cases × {blocks} blocks"
+    return f"{count(len(plan.cases), 'case')} × {blocks} {'block' if repeats.max == 1 else 'blocks'}"

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 
 import click
 
-from tare.core.interrupts import not_ignored
+from tare.core.interrupts import handled_as_interrupts
 from tare.terminal.output import echo, leave_dead_terminal
 
 
@@ -19,17 +17,10 @@ def signals_as_interrupts(arguments: str) -> Iterator[None]:
 
     Signals that the parent process ignores, as nohup(1) does, stay ignored.
     """
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {one: signal.signal(one, interrupt) for one in not_ignored() if one is not signal.SIGINT}
     try:
-        yield
+        with handled_as_interrupts():
+            yield
     except KeyboardInterrupt:
         leave_dead_terminal()
         echo(f"tare: interrupted; continue with: tare run {arguments}", err=True)
         raise click.exceptions.Exit(130) from None
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

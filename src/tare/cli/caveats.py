@@ -12,7 +12,7 @@ import msgspec
 
 from tare.analysis.accounting import UncountedRuns, uncounted
 from tare.analysis.confounding import Confounder, confounders
-from tare.analysis.pairs import pairs
+from tare.analysis.pairs import pairs, without_reference
 from tare.analysis.proofs import Uncrossed, Weakness, uncrossed
 from tare.analysis.trust.quality import Quality, QualityWarning, quality
 from tare.analysis.verdicts.variability import variabilities
@@ -54,6 +54,7 @@ def caveats_body(campaign: Campaign, reference: Settings | None) -> dict[str, ob
             for one in confounders(campaign, reference)
         ],
         "networks": uncrossed(campaign, reference),
+        "without_reference": _without_reference(campaign, reference),
     }
 
 
@@ -120,6 +121,14 @@ def _uncounted_sides(campaign: Campaign, reference: Settings | None) -> list[Unc
         one.id for pair in pairs(campaign, reference) for one in (pair.reference_case, pair.contender_case)
     }
     return uncounted(campaign, sides)
+
+
+def _without_reference(campaign: Campaign, reference: Settings | None) -> list[dict[str, object]]:
+    plan = msgspec.structs.replace(campaign.plan, reference=reference or campaign.plan.reference)
+    return [
+        {"case": one.case.id, "nearest": one.nearest.id, "differing": one.differing}
+        for one in without_reference(plan)
+    ]
 
 
 def _print_uncounted(campaign: Campaign, reference: Settings | None) -> None:

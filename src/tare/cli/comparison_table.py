@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,6 +15,9 @@ from tare.core.study import setting_order
 from tare.core.values import Scalar, Settings
 from tare.plan.checks import across_workloads
 from tare.terminal.output import Painted, echo, plain, print_table
+
+if TYPE_CHECKING:
+    from tare.analysis.pairs import Unpaired
 
 _TOGETHER = {
     Correction.HOLM: "Among {n} comparisons the chance that any 'worse' or 'better' is false is at most "
@@ -44,8 +48,12 @@ def uncompared_sentences(plan: Plan) -> list[str]:
     """Return a sentence for each case without a reference: how the nearest one differs, and the cure."""
     from tare.analysis.pairs import without_reference
 
+    return _uncompared(plan, without_reference(plan))
+
+
+def _uncompared(plan: Plan, unpaired: Iterable[Unpaired]) -> list[str]:
     sentences = []
-    for one in without_reference(plan):
+    for one in unpaired:
         near, own = one.nearest.settings, one.case.settings
         differing = ", ".join(
             f"{name} ({near.get(name, 'unknown')}, not {own.get(name, 'unknown')})" for name in one.differing
@@ -60,7 +68,8 @@ def uncompared_sentences(plan: Plan) -> list[str]:
 
 
 def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference: Settings) -> None:
-    """Print one row for each comparison, and explain the columns."""
+    """Print one row for each comparison, explain the columns, and name the cases that have no reference."""
+    from tare.analysis.pairs import without_reference
     from tare.report.words.changes import from_to, legend
     from tare.report.words.numbers import is_manifold
     from tare.report.words.pairing import cure, unpaired_warning
@@ -73,7 +82,12 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
     sides = sorted(reference, key=setting_order)
     against = " · ".join(written(name, reference[name]) for name in sides)
     contenders = _Contenders(campaign.plan, sides)
-    settings_shown = _distinguishing_settings(found, leave_out=reference)
+    plan = msgspec.structs.replace(campaign.plan, reference=reference)
+    compared = {one.workload for one in (cases[one.contender_case] for one in found)}
+    unpaired = [one for one in without_reference(plan) if one.case.workload in compared]
+    settings_shown = _distinguishing_settings(
+        [*(one.at for one in found), *map(_shared_of(plan), unpaired)], leave_out=reference
+    )
     columns = (
         "contender",
         "workload",
@@ -104,10 +118,32 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
     if manifold:
         ratio = format_ratio(manifold[0]).partition(" [")[0]
         echo(f"Beyond tenfold it is the ratio itself: {ratio} that of {against}.")
-    across = across_workloads(msgspec.structs.replace(campaign.plan, reference=reference))
-    for line in (*_error_rates(found), unpaired_warning(found), cure(campaign, found), *across):
+    profiled = _WITHOUT_PROFILE if campaign.profiled() else ""
+    across = across_workloads(plan)
+    for line in (profiled, *_error_rates(found), unpaired_warning(found), cure(campaign, found), *across):
         if line:
             echo(line)
+    _print_uncompared(plan, unpaired)
+
+
+def _print_uncompared(plan: Plan, unpaired: Sequence[Unpaired]) -> None:
+    """Name the cases that the table leaves out, as there is no reference for them."""
+    if not unpaired:
+        return
+    shown = _uncompared(plan, unpaired[:_MOST_SENTENCES])
+    more = [f"… and {len(unpaired) - _MOST_SENTENCES} more"] if len(unpaired) > _MOST_SENTENCES else []
+    echo("", "Not in the table:", *(f"  {line}" for line in (*shown, *more)))
+
+
+def _shared_of(plan: Plan) -> Callable[[Unpaired], Settings]:
+    """Return what gives the settings of a case that would be shared with its reference."""
+    names = ("workload", *plan.varied)
+    return lambda one: {name: value for name, value in one.case.settings.items() if name in names}
+
+
+_WITHOUT_PROFILE = (
+    "All are of runs without the profile. 'tare why' judges profiled runs, and may find otherwise."
+)
 
 
 def _explained(found: Sequence[Comparison], against: str, within: str) -> tuple[str, ...]:
@@ -203,9 +239,8 @@ class _Contenders:
         return " · ".join((*named, *further))
 
 
-def _distinguishing_settings(found: Iterable[Comparison], leave_out: Settings) -> list[str]:
+def _distinguishing_settings(settings_shown: Sequence[Settings], leave_out: Settings) -> list[str]:
     """Return the settings that distinguish rows, without those that the workload or earlier ones imply."""
-    settings_shown = [one.at for one in found]
     names = dict.fromkeys(name for at in settings_shown for name in at if name not in leave_out)
     distinguishing = ["workload"]
     for name in names:

@@ -16,6 +16,7 @@ from tare.analysis.accounting import UncountedRuns
 from tare.analysis.checking.check import Check, CheckedComparison, Outcome, Undecided
 from tare.analysis.checking.rules import Kind
 from tare.analysis.confounding import Difference
+from tare.analysis.pairs import Unpaired
 from tare.analysis.proofs import Uncrossed
 from tare.analysis.repeats.cost import Cost
 from tare.analysis.spans import Spans
@@ -117,6 +118,7 @@ _CAVEATS = {
     "uncounted": list[UncountedRuns],
     "confounders": records("Confounder", _CONFOUNDER),
     "networks": list[Uncrossed],
+    "without_reference": records("CaseWithoutReference", fields_of(Unpaired, case=str, nearest=str)),
 }
 _CHECKED = record(
     "CheckedRow",
@@ -159,6 +161,7 @@ _RUN = {
     "state": State,
     "reason": str,
     "check": str,
+    "left_out": list[str],
     "attempts": int,
     "session": int | None,
     "folder": str | None,
@@ -212,7 +215,7 @@ _IMPORT = {
     "remarks": list[str],
 }
 _MEASUREMENT = {"file": str, "fom": str, "value": float, "unit": str, "at": Settings}
-_PARSED = {"complete": bool, "completeness": Completeness, "problems": list[str]}
+_PARSED = {"complete": bool, "completeness": Completeness, "problems": list[str], "left_out": list[str]}
 _PREDICTIONS = records("PredictionRecord", {"sentence": str, "prediction": Prediction})
 _TOLERANCES = records("ToleranceRecord", {"sentence": str, "tolerance": Tolerance})
 _DIFFERENCE = {

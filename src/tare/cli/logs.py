@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 import msgspec
 
+from tare.core.counting import count
 from tare.core.errors import CampaignError, NoCampaign, UsageError
 from tare.core.units import Dimension, parse_quantity
 from tare.terminal.output import echo, echo_to, print_long_json
@@ -123,7 +124,10 @@ def print_log(folder: Path, since: float, level: str, *, as_json: bool) -> None:
     if not found.entries:
         echo("nothing of that is in the log")
     if found.n_damaged:
-        echo(f"{found.n_damaged} lines of the log are damaged, and left out", err=True)
+        echo(
+            f"{count(found.n_damaged, 'line of the log is', 'lines of the log are')} damaged, and left out",
+            err=True,
+        )
 
 
 def line_of(entry: Entry, *, has_date: bool = False) -> str:

@@ -17,11 +17,20 @@ _NUMBERS = re.compile(r"([0-9]+)(?:-([0-9]+))?")
 MOST_NODES = 100_000
 
 
+def without_links(folder: str) -> str:
+    """Return a folder of a root file system without symbolic links: runc(8) refuses one behind a link.
+
+    One that does not begin with / is as it was written, and is a fault elsewhere.
+    """
+    return os.path.realpath(folder) if folder.startswith("/") else folder
+
+
 def expand_environment(text: str, environment: Mapping[str, str]) -> str:
     """Return `text` with each ``${NAME}`` and a leading ``~`` replaced.
 
     Unless it is set, ``${TARE_MPI}`` is where the MPIs from PyPI are installed: share/tare/mpi beside Python.
     In the same way, ``${TARE_ROOTFS}`` is where root file systems of containers are: share/tare/rootfs.
+    It has no symbolic links, since runc(8) refuses a root file system behind one.
     ``${TARE_LAB_DIR}`` is the folder of the lab that `tare lab up` builds, unless another one is entered.
     Raises ValueError with the cure where a variable is not set or is not text.
     """
@@ -34,7 +43,8 @@ def expand_environment(text: str, environment: Mapping[str, str]) -> str:
             return _text_of(name, environment) or str(_lab_folder(environment))
         if name in ("TARE_MPI", "TARE_ROOTFS"):
             own = name.removeprefix("TARE_").lower()
-            return _text_of(name, environment) or str(Path(sys.prefix, "share", "tare", own))
+            place = _text_of(name, environment) or str(Path(sys.prefix, "share", "tare", own))
+            return without_links(place) if name == "TARE_ROOTFS" else place
         if name not in environment:
             raise ValueError(f"the environment variable {name} is not set; set it, or write its value here")
         return _text_of(name, environment)

@@ -11,6 +11,7 @@ from tare.config.document import Entry, ListNode, MapNode, Node, ScalarNode, chi
 from tare.config.faults import Faults, Path, Position, shown
 from tare.config.kind_words import found
 from tare.config.settings import Vocabulary
+from tare.core.counting import count
 from tare.core.program import PROGRAM_SETTINGS
 from tare.core.study import Factor, Level
 from tare.core.values import Scalar
@@ -65,7 +66,8 @@ class LevelReader:
         n_combinations = math.prod(len(factor.levels) for factor in factors)
         if n_combinations > MOST_COMBINATIONS:
             message = (
-                f"the factors make {n_combinations} cases; drop levels to have {MOST_COMBINATIONS} or fewer"
+                f"the factors make {count(n_combinations, 'case')}; drop levels to have "
+                f"{MOST_COMBINATIONS} or fewer"
             )
             self.faults.add(node, path, message)
         return tuple(factors)
@@ -87,7 +89,7 @@ class LevelReader:
             return []
         if len(node.entries) != 1:
             message = "a workload is a name, or one name with its parameters indented beneath it"
-            self.faults.add(node, path, f"{message}; found {len(node.entries)} keys")
+            self.faults.add(node, path, f"{message}; found {count(len(node.entries), 'key')}")
             return []
         name, entry = next(iter(node.entries.items()))
         key = ScalarNode(entry.line, entry.column, name, name)
@@ -159,7 +161,9 @@ class LevelReader:
                 choices.append(self._choices(name, entry.value, here, workload))
         n_levels = math.prod(len(values) for values in choices)
         if n_levels > MOST_LEVELS:
-            self.faults.add(node, path, f"its lists make {n_levels} levels; use {MOST_LEVELS} or fewer")
+            self.faults.add(
+                node, path, f"its lists make {count(n_levels, 'level')}; use {MOST_LEVELS} or fewer"
+            )
             return []
         origin = self.faults.origin(node, path)
         return [

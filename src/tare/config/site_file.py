@@ -14,7 +14,7 @@ import msgspec
 
 from tare.config.decode import decode
 from tare.config.document import ListNode, MapNode, Node, ScalarNode, child, decode_text, find, read_document
-from tare.config.expansion import expand_environment, expand_nodes
+from tare.config.expansion import expand_environment, expand_nodes, without_links
 from tare.config.faults import START, Faults, shown
 from tare.config.faults import Path as KeyPath
 from tare.config.lab_faults import check_lab
@@ -329,7 +329,7 @@ class _SiteReader:
         return msgspec.structs.replace(
             one,
             image=self.expand(one.image, (*here, "image")) if one.image is not None else None,
-            rootfs=self._folder(one.rootfs, (*here, "rootfs")) if one.rootfs is not None else None,
+            rootfs=without_links(self._folder(one.rootfs, (*here, "rootfs"))) if one.rootfs else None,
             binds=tuple(self._bind(text, (*here, "binds", n)) for n, text in enumerate(one.binds)),
             devices=tuple(self._folder(text, (*here, "devices", n)) for n, text in enumerate(one.devices)),
             options=tuple(self.expand(text, (*here, "options", n)) for n, text in enumerate(one.options)),

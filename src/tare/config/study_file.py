@@ -32,7 +32,7 @@ from tare.config.settings import COUNTS, Vocabulary
 from tare.config.site_file import SiteSource, read_site
 from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, StudyTelemetryFile
 from tare.config.watching import watching
-from tare.config.workload_slips import has_misplaced_workloads
+from tare.config.workload_slips import has_misplaced_keys
 from tare.core.case import Binding
 from tare.core.errors import Fault, FileFaults, KeyPath, UsageError
 from tare.core.program import PROGRAM_SETTINGS
@@ -142,7 +142,7 @@ class _StudyReader:
             message = "this is a site file; name a study file, which names its site by 'site'"
             self.faults.add(START, (), message)
             return None
-        if has_misplaced_workloads(root, self.faults):
+        if has_misplaced_keys(root, self.faults):
             return None  # all that follows from it would only be noise
         file = decode(root, StudyFile, self.faults)
         if not isinstance(root, MapNode):

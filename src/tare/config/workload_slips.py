@@ -1,4 +1,4 @@
-"""Find workloads under the wrong key of a study: ``workload`` names one, and ``workloads`` declares them."""
+"""Find what stands under the wrong key: ``workload`` names a workload, and ``workloads`` declares some."""
 
 from __future__ import annotations
 
@@ -6,15 +6,18 @@ from collections.abc import Iterator
 
 from tare.config.document import Entry, ListNode, MapNode, Node, ScalarNode, child
 from tare.config.faults import Faults, Path, shown
+from tare.core.program import PROGRAM_SETTINGS
+from tare.core.study import DESIGN_SETTINGS
 
 _NAMES = "workload"
 _DECLARES = "workloads"
 _COMMAND = "command"
 """The key that every declared workload has."""
+_SETTINGS = frozenset((*DESIGN_SETTINGS, *PROGRAM_SETTINGS))
 
 
-def has_misplaced_workloads(root: Node, faults: Faults) -> bool:
-    """Record a fault for each workload under the wrong key, and return whether there is one."""
+def has_misplaced_keys(root: Node, faults: Faults) -> bool:
+    """Record a fault for each workload or setting under the wrong key, and return whether there is one."""
     n_before = len(faults.found)
     for path, name, entry in _declared_where_named(root):
         message = (
@@ -27,6 +30,14 @@ def has_misplaced_workloads(root: Node, faults: Faults) -> bool:
         cure = f"{_NAMES}: {names[0]}" if len(names) == 1 else f"factors: {{{_NAMES}: [{', '.join(names)}]}}"
         message = f"'{_DECLARES}' declares workloads of the study's own; to name others, write {shown(cure)}"
         faults.add(declared, (_DECLARES,), message)
+    for path, entry in _settings_where_declared(declared):
+        *_, name, key = path
+        cure = f"{_NAMES}: {{{name}: {{{key}: …}}}}"
+        message = (
+            f"{shown(key)} is a setting of cases, and workloads are declared without it; write it at the top "
+            f"of the study, or for this workload alone {shown(cure)}"
+        )
+        faults.add(entry, path, message)
     return len(faults.found) > n_before
 
 
@@ -41,6 +52,14 @@ def _declared_where_named(root: Node) -> Iterator[tuple[Path, str, Entry]]:
             for name, entry in node.entries.items():
                 if child(entry.value, _COMMAND) is not None:
                     yield (*path, name), name, entry
+
+
+def _settings_where_declared(declared: Node | None) -> Iterator[tuple[tuple[str, ...], Entry]]:
+    """Yield path and entry of each setting of cases that stands among the keys of a declared workload."""
+    for name, workload in declared.entries.items() if isinstance(declared, MapNode) else ():
+        for key, entry in workload.value.entries.items() if isinstance(workload.value, MapNode) else ():
+            if key in _SETTINGS:
+                yield (_DECLARES, name, key), entry
 
 
 def _names(node: Node) -> list[str]:

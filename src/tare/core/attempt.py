@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 import msgspec
 
 from tare.core.case import Pass
+from tare.core.counting import count
 from tare.core.job import Counters
 from tare.core.telemetry import PREFIX
 from tare.core.telemetry_sources import TelemetryFigure
@@ -40,7 +41,9 @@ class Series(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """Raise ValueError if a list of coordinates is not as long as the values, as in a damaged file."""
         for name, column in self.at.items():
             if len(column) != len(self.values):
-                raise ValueError(f"{len(self.values)} values of {self.fom}, and {len(column)} of {name}")
+                raise ValueError(
+                    f"{count(len(self.values), 'value')} of {self.fom}, and {len(column)} of {name}"
+                )
 
     def measurements(self) -> Iterator[Measurement]:
         """Yield the values one by one."""
@@ -120,6 +123,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     - `part` numbers the parts of a block that an interruption divided, such as a night. Session, block and
       part together identify what ran together with it.
     - `printed` is what its program printed about itself (core.workload.Parsed).
+    - `left_out` are the figures that its program printed without a value, such as times of 0.00, each a
+      sentence that says why it is not measured.
     - `suspended_s` is how long the machine of `tare run` was suspended during the attempt.
     - `clock_set_s` is by how much the wall clock of that machine was set, positive for forward.
     - `evidence` is the SHA-256 of the list of checksums of its files (storage.manifest), empty where there is
@@ -158,6 +163,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     session: Ordinal = 0
     part: Ordinal = 0
     printed: dict[str, list[Scalar]] = {}
+    left_out: list[str] = []
     evidence: str = ""
     suspended_s: float = 0.0
     clock_set_s: float = 0.0
@@ -189,7 +195,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
         There are none unless the attempt is DONE, as for the workload's own figures.
         """
-        if self.state is not State.DONE:
+        if self.state is not State.DONE or not (self.telemetry or self.imported):
             return []
         known = telemetry_figures()
         own = {name: self.telemetry[name] for name in known if name in self.telemetry}
@@ -207,6 +213,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def transport_evidence(self) -> str:
         """Return the proof's strength and the evidence for its network: ``counted: eth0 carried …``."""
         return f"{self.proof}: {self.transport}" if self.proof else self.transport
+
+    @property
+    def remark(self) -> str:
+        """Return what to know of a run that is done: the evidence for its network, and what it left out."""
+        return "; ".join(filter(None, (self.transport_evidence, *self.left_out)))
 
     @property
     def is_settled(self) -> bool:

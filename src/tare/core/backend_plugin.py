@@ -57,6 +57,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     """What a backend needs to execute the runs of the campaign in `folder`, an absolute path.
 
     - `campaign` is the label by which its processes and jobs are found; `label` is that of this session.
+    - `files` are the numbers of its folder's files, by which a copy of the folder is told apart.
     - `platforms` are those of this backend that the plan uses.
     - `env` holds environment variables that reaching the nodes needs, besides this process's own.
     - `facts` returns, for a platform, the shell script that prints the facts of a node.
@@ -71,6 +72,7 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     platforms: Mapping[str, Platform]
     env: Mapping[str, str]
     facts: Callable[[Platform], str]
+    files: str = ""
     hosts: tuple[str, ...] = ()
     boosts: bool = False
 

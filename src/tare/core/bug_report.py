@@ -12,6 +12,7 @@ import traceback
 from types import TracebackType
 
 import tare
+from tare.core.counting import count
 from tare.core.redaction import redact_text
 from tare.core.visible_text import visible, visible_line
 
@@ -25,7 +26,7 @@ def traceback_of(error: BaseException) -> str:
     lines = visible(redact_text(text)).rstrip("\n").split("\n")
     if len(lines) > _MOST_LINES:
         half = _MOST_LINES // 2
-        lines[half:-half] = [f"[ … {len(lines) - 2 * half} lines left out … ]"]
+        lines[half:-half] = [f"[ … {count(len(lines) - 2 * half, 'line')} left out … ]"]
     return "\n".join(f"  {_short(line)}" for line in lines)
 
 

@@ -33,12 +33,18 @@ def are_within(low: Floats, high: Floats, margin: float) -> Mask:
     return (low >= least) & (high <= most)
 
 
+def are_beyond(low: Floats, high: Floats, margin: float) -> Mask:
+    """Return which intervals lie wholly outside the margin, which shows that there is no equivalence."""
+    least, most = margin_ends(margin)
+    return (high < least) | (low > most)
+
+
 def is_within(low: float, high: float, margin: float) -> bool:
     """Return whether an interval lies wholly within the margin (see `are_within`)."""
     return low >= 1 / (1 + margin) and high <= 1 + margin
 
 
 def is_beyond(low: float, high: float, margin: float) -> bool:
-    """Return whether an interval lies wholly outside the margin, which shows that there is no equivalence."""
+    """Return whether an interval lies wholly outside the margin (see `are_beyond`)."""
     least, most = margin_ends(margin)
     return high < least or low > most

@@ -12,6 +12,7 @@ import msgspec
 
 from tare.core.bounds import Link, Peaks
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.memo import Memo
 from tare.core.study import DESIGN_SETTINGS, Design
 from tare.core.values import MOST_RUNS, Scalar
@@ -48,7 +49,7 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
     n_cases: int = 0
 
     def __str__(self) -> str:
-        cases = "1 case" if self.n_cases == 1 else f"{self.n_cases} cases"
+        cases = count(self.n_cases, "case")
         return f"{cases} with {self.condition}: {self.because or 'no reason given'}"
 
 
@@ -129,6 +130,19 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         """
         if not self.reference or self.is_reference(case):
             return None
+        return self._reference_of_contender(case)
+
+    def contenders(self) -> list[tuple[Case, Case | None]]:
+        """Return each case that is no reference case, with the case that it is compared with, if any.
+
+        A plan without a reference has none.
+        """
+        if not self.reference:
+            return []
+        contenders = [case for case in self.cases if case.id not in self.reference_ids]
+        return [(case, self._reference_of_contender(case)) for case in contenders]
+
+    def _reference_of_contender(self, case: Case) -> Case | None:
         ours = case.parameters
         lookups = self.memo.get((Plan._lookups, case.form, tuple(ours)), lambda: self._lookups(case))
         near = [one for names, found in lookups for one in found.get(tuple(map(ours.get, names)), ())]
@@ -255,13 +269,20 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         return {case.id: case for case in self.cases}
 
     @cached_property
+    def reference_ids(self) -> frozenset[str]:
+        """Return the ids of the reference cases; none where the plan names no reference."""
+        if not self.reference:
+            return frozenset()
+        return frozenset(case.id for case in self.cases if self.is_reference(case))
+
+    @cached_property
     def _forms(self) -> dict[str, dict[frozenset[str], list[list[Case]]]]:
         """Return the references by workload and by the names of their settings.
 
         Each list holds those that differ in nothing but the values of parameters.
         """
         groups: dict[tuple[object, ...], list[Case]] = {}
-        for case in filter(self.is_reference, self.cases):
+        for case in (case for case in self.cases if case.id in self.reference_ids):
             groups.setdefault((case.form, *case.parameters), []).append(case)
         found: dict[str, dict[frozenset[str], list[list[Case]]]] = {}
         for group in groups.values():

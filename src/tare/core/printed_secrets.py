@@ -17,11 +17,13 @@ _TEXTS = ("reason", "transport", "chosen", "placement")
 def without_secrets(attempt: Attempt, hide: Hide) -> Attempt:
     """Return `attempt` with `hide` applied to the texts that come from programs; itself if that changes none.
 
-    These are its reason, the evidence for network and placement, texts among coordinates, and what is
-    `printed`. A column may repeat the same few words a million times, so `hide` should keep what it found.
+    These are its reason, the evidence for network and placement, texts among coordinates, what it left out,
+    and what is `printed`. A column may repeat the same few words a million times, so `hide` should keep what
+    it found.
     """
     hidden: dict[str, object] = {name: hide(getattr(attempt, name)) for name in _TEXTS}
     hidden["series"] = [_hidden(one, hide) for one in attempt.series]
+    hidden["left_out"] = [hide(one) for one in attempt.left_out]
     hidden["printed"] = {name: _words(values, hide) for name, values in attempt.printed.items()}
     changed = {name: one for name, one in hidden.items() if one != getattr(attempt, name)}
     return msgspec.structs.replace(attempt, **changed) if changed else attempt

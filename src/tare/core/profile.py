@@ -15,6 +15,7 @@ from typing import Annotated
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.errors import NOT_JSON, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 
@@ -177,7 +178,7 @@ def _faults(found: Profile) -> Iterator[str]:
         lists += [(file.operation, one) for one in (file.seconds, file.calls, file.bytes) if one]
     for name, numbers in lists:
         if len(numbers) != found.ranks:
-            yield f"has {len(numbers)} numbers of {name} for {found.ranks} ranks"
+            yield f"has {count(len(numbers), 'number')} of {name} for {count(found.ranks, 'rank')}"
     yield from _contradictions(found)
 
 

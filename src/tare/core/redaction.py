@@ -12,6 +12,7 @@ stays too.
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections import Counter
@@ -94,6 +95,12 @@ def redact_text(text: str) -> str:
 
 def redact_words(argv: Sequence[str]) -> list[str]:
     """Return the words of a command without what looks like a secret, such as the value of an option."""
+    return [*_redacted_words(tuple(argv))]
+
+
+@functools.lru_cache(maxsize=256)
+def _redacted_words(argv: tuple[str, ...]) -> tuple[str, ...]:
+    """Do so; each run of a case has the same commands as the one before."""
     shown: list[str] = []
     for word in argv:
         before = shown[-1] if shown else ""
@@ -112,7 +119,7 @@ def redact_words(argv: Sequence[str]) -> list[str]:
             shown.append(hidden)
         else:
             shown.append(redact_text(word))
-    return shown
+    return (*shown,)
 
 
 def redact_variables(env: Mapping[str, str]) -> dict[str, str]:

@@ -22,14 +22,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from tare.core.errors import STORAGE_FAULTS, UnreadableFile
-from tare.core.named_file import NamedFile
+from tare.core.descriptors import Opened, write_all
+from tare.core.errors import UnreadableFile
+from tare.core.named_file import NamedFile, named
 from tare.core.units import format_bytes
 
 MOST_BYTES = 256 * 1024 * 1024
 """The most bytes read of one file unless its caller gives a limit; of a compressed one, after unpacking."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LEAST_PIECE, _MOST_PIECE = 4096, 1 << 20  # bytes
 _LEADING_OUT = {"", ".", ".."}
 _ABSENT = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ENAMETOOLONG})
 """Errors by which nothing, or no folder, has a name; with others, what has it is unknown."""
@@ -153,24 +155,35 @@ class SafeFolder:
         Opening and reading it raise UnreadableFile if the file system fails.
         """
         try:
-            return io.BufferedReader(NamedFile(self.open(), self.path))
+            return io.BufferedReader(NamedFile(self.open(), self))
         except OSError as error:
-            if error.errno in STORAGE_FAULTS:
-                raise UnreadableFile(error.errno, error.strerror, str(self.path)) from error
-            raise
+            raise named(error, self) from error
 
     def read(self, limit: int = MOST_BYTES) -> bytes:
-        """Return the whole file. Raises OSError (EFBIG) if it has more than `limit` bytes."""
-        with self.reader() as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > limit:
-                raise self._too_large(limit)
-            data = file.read(size + 1)
-            if len(data) > size:  # it grew meanwhile, or its size is not known, as in /proc
-                data += file.read(limit + 1 - len(data))
-        if len(data) > limit:
-            raise self._too_large(limit)
-        return data
+        """Return the whole file. Raises OSError (EFBIG) if it has more than `limit` bytes.
+
+        Raises UnreadableFile if the file system fails.
+        """
+        return b"".join(self.pieces(limit))
+
+    def pieces(self, limit: int = MOST_BYTES) -> Iterator[bytes]:
+        """Yield the content of the file in pieces. Raises as `read` does."""
+        n_bytes = 0
+        try:
+            descriptor = self.open()
+            try:
+                size = os.fstat(descriptor).st_size
+                if size > limit:
+                    raise self._too_large(limit)
+                while piece := os.read(descriptor, min(max(size - n_bytes, _LEAST_PIECE), _MOST_PIECE)):
+                    n_bytes += len(piece)
+                    if n_bytes > limit:  # it grew meanwhile, or its size is not known, as in /proc
+                        raise self._too_large(limit)
+                    yield piece
+            finally:
+                os.close(descriptor)
+        except OSError as error:
+            raise named(error, self) from error
 
     def lines(self, limit: int = MOST_BYTES) -> Iterator[bytes]:
         """Yield the lines of the file, each with its end. Raises OSError (EFBIG) above `limit` bytes."""
@@ -214,11 +227,12 @@ class SafeFolder:
         with self._drafted() as (draft, parent):
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(draft, flags, 0o666, dir_fd=parent)  # less the umask
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(data)
-                file.flush()
+            try:
+                write_all(descriptor, data)
                 if is_synced:
                     os.fsync(descriptor)
+            finally:
+                os.close(descriptor)
 
     def link(self, target: Path) -> None:
         """Make it another name of the file `target` (link(2)); it replaces what had its name."""
@@ -257,13 +271,11 @@ class SafeFolder:
 
     def status(self) -> os.stat_result:
         """Return its status, as lstat(2) does."""
-        parent = self._open_parent()
-        try:
-            return os.stat(self.name, dir_fd=parent, follow_symlinks=False)
-        except OSError as error:
-            raise self._described(error, parent) from None
-        finally:
-            os.close(parent)
+        with self._opened_parent() as parent:
+            try:
+                return os.stat(self.name, dir_fd=parent, follow_symlinks=False)
+            except OSError as error:
+                raise self._described(error, parent) from None
 
     def _listed(self) -> tuple[list[str], list[str]]:
         """Return the names of the regular files and of the folders, each sorted."""
@@ -298,33 +310,22 @@ class SafeFolder:
         found._open = self._open
         return found
 
-    @contextlib.contextmanager
-    def _opened_folder(self) -> Iterator[int]:
-        descriptor = self._open_folder(self.parts)
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
+    def _opened_folder(self) -> Opened:
+        return self._opened(self.parts)
 
-    @contextlib.contextmanager
-    def _opened_parent(self) -> Iterator[int]:
-        descriptor = self._open_parent()
-        try:
-            yield descriptor
-        finally:
-            os.close(descriptor)
-
-    def _open_parent(self) -> int:
+    def _opened_parent(self) -> Opened:
         if not self.parts:
             raise self._error(errno.EISDIR, _KINDS[stat.S_IFDIR])
-        return self._open_folder(self.parts[:-1])
+        return self._opened(self.parts[:-1])
 
-    def _open_folder(self, parts: tuple[str, ...]) -> int:
-        """Return a descriptor of a folder, opened step by step from `root`; the caller closes it."""
+    def _opened(self, parts: tuple[str, ...]) -> Opened:
+        """Open a folder step by step from `root`, or from the folder above it that is kept open."""
         first = 0
         if self._open is not None and len(parts) >= self._open.depth:
-            first = self._open.depth
-            descriptor = os.open(".", _FOLDER, dir_fd=self._open.descriptor)
+            first, descriptor = self._open
+            if first == len(parts):
+                return Opened(descriptor, is_kept=True)
+            descriptor = os.dup(descriptor)
         else:
             descriptor = os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         for depth, part in enumerate(parts[first:], first + 1):
@@ -335,19 +336,16 @@ class SafeFolder:
             finally:
                 os.close(descriptor)
             descriptor = inner
-        return descriptor
+        return Opened(descriptor)
 
-    @contextlib.contextmanager
-    def _made_parent(self) -> Iterator[int]:
+    def _made_parent(self) -> Opened:
         """Open the folder that it is in; first make that and its parents if they do not exist."""
-        with contextlib.ExitStack() as opened:
-            try:
-                parent = opened.enter_context(self._opened_parent())
-            except FileNotFoundError:
-                for depth in range(len(self.parts)):
-                    self._at(*self.parts[:depth]).make_folder()
-                parent = opened.enter_context(self._opened_parent())
-            yield parent
+        try:
+            return self._opened_parent()
+        except FileNotFoundError:
+            for depth in range(len(self.parts)):
+                self._at(*self.parts[:depth]).make_folder()
+            return self._opened_parent()
 
     @contextlib.contextmanager
     def _drafted(self) -> Iterator[tuple[str, int]]:

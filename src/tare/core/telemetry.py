@@ -9,6 +9,8 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from tare.core.counting import count
+
 PREFIX = "telemetry."
 """The prefix of the name of every figure of merit that comes from telemetry."""
 
@@ -69,7 +71,7 @@ class Track(msgspec.Struct, frozen=True, kw_only=True):
         """Raise ValueError if a figure does not have one value for each time, as in a damaged file."""
         lengths = {len(self.since), *map(len, self.values.values())}
         if lengths != {len(self.at)}:
-            raise ValueError(f"{len(self.at)} times, and other numbers of values")
+            raise ValueError(f"{count(len(self.at), 'time')}, and other numbers of values")
 
 
 class Timeline(msgspec.Struct, frozen=True, kw_only=True):
@@ -104,6 +106,10 @@ class TelemetrySession(Protocol):
         """Return what is known about each host that was asked for."""
         ...
 
+    def held(self) -> Mapping[str, bytes]:
+        """Return the recordings that ended before they were written into the folder, by host."""
+        ...
+
 
 class TelemetrySource(Protocol):
     """Starts to watch hosts. It never fails: a host that cannot be watched has a fault."""
@@ -120,3 +126,6 @@ class TelemetrySource(Protocol):
 
 Settle = Callable[[Path, Span], Mapping[str, float]]
 """A function that stores the recordings in an attempt's folder, and returns its figures by name."""
+
+SettleHeld = Callable[[Path, Span, Mapping[str, bytes]], Mapping[str, float]]
+"""The same, with the recordings of hosts that are not in that folder."""

@@ -31,6 +31,14 @@ def visible_line(text: str) -> str:
     return visible(text).replace("\n", "␊")
 
 
+def said_line(text: str, most: int) -> str:
+    """Return what a program said on one visible line, of at most `most` characters, of which … is the last
+    where there were more.
+    """
+    shown = visible(" ".join(text.split()))
+    return shown if len(shown) <= most else f"{shown[: most - 1].rstrip()}…"
+
+
 def visible_json(text: str) -> str:
     """Return JSON of the same value, with what `visible` replaces written as escapes (RFC 8259, 7)."""
     return text if text.isascii() and "\x7f" not in text else _BEYOND.sub(_escape, text)

@@ -99,6 +99,8 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
     - `n_messages` is the least number of messages for that, each awaited before the next.
     - `printed` is what the program printed about itself, by name: ``ranks``, ``nodes``, ``threads`` or a
       parameter of the workload. A name has several values where parts of the output differ.
+    - `left_out` are the figures that the program printed without a value, such as times of 0.00, each a
+      sentence that says why it is not measured. The run counts.
     """
 
     measurements: tuple[Measurement, ...] = ()
@@ -108,6 +110,7 @@ class Parsed(msgspec.Struct, frozen=True, kw_only=True):
     n_messages: int = 0
     is_end_known: bool = True
     printed: Mapping[str, tuple[Scalar, ...]] = {}
+    left_out: tuple[str, ...] = ()
 
 
 class ParameterKind(enum.StrEnum):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tare.core.units import whole_number
-from tare.discovery.commands import Commands, Report, text_of
+from tare.discovery.commands import TIMED_OUT, Commands, Output, Report, text_of
 from tare.discovery.facts import BatchSystem, ParallelEnvironment
 from tare.plugins.backends.gridengine.commands import parse_table
 
 _PBS_VERSION = re.compile(r"pbs_version\s*=\s*(\S+)")
+_PBS_DEFAULT = re.compile(r"default_queue\s*=\s*(\S+)")
+_PBS_REFUSES = re.compile(r"pbs|cannot connect to server|unauthorized request", re.IGNORECASE)
+"""What qstat of PBS says that cannot ask its server; Grid Engine and Slurm have a qstat, too."""
+_LSF_DEFAULT = re.compile(r"Default Queues:\s*(\S+)")
 _QUEUE = re.compile(r"[A-Za-z0-9_.@+-]{1,80}")
 _MOST_ENVIRONMENTS = 40
 
@@ -24,34 +28,64 @@ def find_batch_systems(commands: Commands, report: Report) -> Iterator[BatchSyst
 
 
 def _pbs(commands: Commands, report: Report) -> BatchSystem | None:
-    """PBS Professional and OpenPBS: qstat -Bf names the version, qstat -Q the queues (qstat(1B))."""
-    server = commands.run(["qstat", "-B", "-f"])
+    """PBS Professional, OpenPBS and Torque: the server's version and default, and its queues (qstat(1B))."""
+    command = ["qstat", "-B", "-f"]
+    server = commands.run(command)
     version = _PBS_VERSION.search(server.out) if server and server.code == 0 else None
-    if version is None:
+    if version is None or server is None:
+        if server and (server.code == TIMED_OUT or _PBS_REFUSES.search(server.err)):
+            report(_silence("PBS", command, server))
         return None
-    queues = text_of(commands, ["qstat", "-Q"], report) or ""
-    return BatchSystem(name="pbs", title="PBS", version=version[1], queues=_after_rule(queues))
+    queues = _open_queues(text_of(commands, ["qstat", "-Q", "-f"], report) or "")
+    default = _PBS_DEFAULT.search(server.out)
+    return BatchSystem(name="pbs", title="PBS", version=version[1], queues=_first(default, queues))
+
+
+def _open_queues(text: str) -> tuple[str, ...]:
+    """Return the queues of `qstat -Q -f` that take jobs and start them: its table cuts names off."""
+    found = []
+    for part in re.split(r"^Queue: *", text, flags=re.MULTILINE)[1:]:
+        name, _, rest = part.partition("\n")
+        values = dict(re.findall(r"^ +(\w+) = (\S+)", rest, re.MULTILINE))
+        if all(values.get(key, "True") == "True" for key in ("enabled", "started")):
+            found.append(name.strip())
+    return _names(found)
 
 
 def _lsf(commands: Commands, report: Report) -> BatchSystem | None:
-    """LSF: lsid names the version, bqueues the queues."""
+    """LSF: lsid names the version, bqueues the queues, and bparams that which jobs get that name none."""
     version = commands.run(["lsid"])
-    if version is None or version.code != 0 or "LSF" not in version.out:
+    if version is None:
+        return None
+    if version.code != 0 or "LSF" not in version.out:
+        report(_silence("LSF", ["lsid"], version))
         return None
     queues = text_of(commands, ["bqueues", "-o", "queue_name status"], report) or ""
-    names = [line.split()[0] for line in queues.splitlines()[1:] if "Open:Active" in line]
+    names = _names([line.split()[0] for line in queues.splitlines()[1:] if "Open:Active" in line])
+    defaults = commands.run(["bparams"])
+    title = next(line for line in version.out.splitlines() if "LSF" in line)
     return BatchSystem(
-        name="lsf", title="LSF", version=version.out.splitlines()[0].partition(",")[0], queues=_names(names)
+        name="lsf",
+        title="LSF",
+        version=title.partition(",")[0].strip(),
+        queues=_first(_LSF_DEFAULT.search(defaults.out) if defaults else None, names),
     )
 
 
 def _flux(commands: Commands, report: Report) -> BatchSystem | None:
-    """Flux: an instance that answers, and its queues (flux-queue(1); without any, the name is blank)."""
+    """Flux: an instance that answers, and its queues (flux-queue(1); without any, the name is blank).
+
+    The command of another program, which deploys to Kubernetes, is called flux, too.
+    """
     version = commands.run(["flux", "version"])
-    size = commands.run(["flux", "getattr", "size"])
-    if version is None or size is None or size.code != 0:
+    found = re.search(r"^commands:\s*(\S+)", version.out, re.MULTILINE) if version else None
+    if version is None or (found is None and version.code != TIMED_OUT):
         return None
-    found = re.search(r"^commands:\s*(\S+)", version.out, re.MULTILINE)
+    command = ["flux", "getattr", "size"]
+    size = commands.run(command) if found else version
+    if size is None or size.code != 0:
+        report(_silence("Flux", command, size or version))
+        return None
     queues = commands.run(["flux", "queue", "list", "--no-header", "--format={queue}"])
     words = queues.out.split() if queues and queues.code == 0 else []
     return BatchSystem(name="flux", title="Flux", version=found[1] if found else "", queues=_names(words))
@@ -59,8 +93,12 @@ def _flux(commands: Commands, report: Report) -> BatchSystem | None:
 
 def _grid_engine(commands: Commands, report: Report) -> BatchSystem | None:
     """Grid Engine: qconf names the version in its help, the queues and the parallel environments."""
-    queues = commands.run(["qconf", "-sql"])
-    if queues is None or queues.code != 0:
+    command = ["qconf", "-sql"]
+    queues = commands.run(command)
+    if queues is None:
+        return None
+    if queues.code != 0:
+        report(_silence("Grid Engine", command, queues))
         return None
     version = commands.run(["qconf", "-help"])
     return BatchSystem(
@@ -70,6 +108,20 @@ def _grid_engine(commands: Commands, report: Report) -> BatchSystem | None:
         queues=_names(queues.out.split()),
         environments=tuple(_environments(commands, report)),
     )
+
+
+def _silence(title: str, command: Sequence[str], done: Output) -> str:
+    """Return that a batch system is installed and does not answer, and what to do."""
+    shown = " ".join(command)
+    return (
+        f"what {title} offers, which is installed here and does not answer ({shown}: "
+        f"{done.message.rstrip('. ')}); once `{shown}` answers in your shell, call `tare init --force` there"
+    )
+
+
+def _first(found: re.Match[str] | None, names: Sequence[str]) -> tuple[str, ...]:
+    """Return `names`, and of them first that which was found."""
+    return tuple(sorted(names, key=lambda name: not (found and name == found[1])))
 
 
 def _environments(commands: Commands, report: Report) -> Iterator[ParallelEnvironment]:
@@ -89,12 +141,5 @@ def _environments(commands: Commands, report: Report) -> Iterator[ParallelEnviro
             yield ParallelEnvironment(name=name, slots=slots, nodes=_names([*nodes]))
 
 
-def _after_rule(text: str) -> tuple[str, ...]:
-    """Return the first words of the lines below a line of dashes."""
-    _, rule, rows = text.partition("\n-")
-    lines = rows.splitlines()[1:] if rule else []
-    return _names([line.split()[0] for line in lines if line.strip()])
-
-
-def _names(words: list[str]) -> tuple[str, ...]:
+def _names(words: Sequence[str]) -> tuple[str, ...]:
     return tuple(word for word in words if _QUEUE.fullmatch(word))

@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from threading import Timer
 from typing import Protocol
 
 import msgspec
@@ -17,11 +18,15 @@ from tare.core.log import fields
 _LOG = log.of("discovery")
 _TIMEOUT_S = 60.0  # a controller with many jobs may need half a minute
 _GRACE_S = 5.0
+_PATIENCE_S = 5.0  # after which a user wonders what is waited for
+_MOST_SHOWN = 60
+_MOST_SAID = 240
 _OF_A_JOB = tuple(f"SLURM_{name}" for name in ("JOB", "STEP", "MEM_", "CPU", "NTASKS", "NNODES", "TRES"))
 """How variables of a job of Slurm begin. In one, srun(1) starts a step of that job, and no job of its own."""
 _FILTERS = ("SINFO_", "SQUEUE_", "SACCT_")
 """How variables begin that make Slurm's commands leave out partitions and jobs (sinfo(1), squeue(1))."""
-_TIMED_OUT = 124  # as timeout(1)
+TIMED_OUT = 124
+"""The exit code of a command that did not end in time, as of timeout(1)."""
 
 Report = Callable[[str], None]
 """Called with what could not be found out, and why."""
@@ -36,9 +41,14 @@ class Output(msgspec.Struct, frozen=True):
 
     @property
     def message(self) -> str:
-        """Return its error message on one line, at most 200 characters."""
+        """Return its error message on one line, of a long one the beginning and the end.
+
+        The end has why Slurm's commands gave up, and the beginning why Grid Engine's did.
+        """
         text = " ".join((self.err.strip() or self.out.strip()).split())
-        return text[:200] or f"exit code {self.code}"
+        if len(text) > _MOST_SAID:
+            text = f"{text[: _MOST_SAID // 2].rstrip()} … {text[-_MOST_SAID // 2 :].lstrip()}"
+        return text or f"exit code {self.code}"
 
 
 class Commands(Protocol):
@@ -50,13 +60,23 @@ class Commands(Protocol):
 
 
 class OwnCommands:
-    """Runs commands on this machine, without input. An interrupt ends the command, too."""
+    """Runs commands on this machine, without input. An interrupt ends the command, too.
 
-    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+    `say` is called with the wait for a command that has not answered after `patience_s`. Who runs a script
+    knows better what it waits for.
+    """
+
+    def __init__(
+        self,
+        env: Mapping[str, str] | None = None,
+        say: Report = lambda line: None,
+        patience_s: float = _PATIENCE_S,
+    ) -> None:
         known = {
             name: text for name, text in os.environ.items() if not name.startswith((*_OF_A_JOB, *_FILTERS))
         }
         self._env = {**known, **(env or {}), "LC_ALL": "C"}
+        self._say, self._patience_s = say, patience_s
 
     def run(self, argv: Sequence[str], timeout_s: float = _TIMEOUT_S) -> Output | None:
         """Return how a command ended (see Commands)."""
@@ -72,15 +92,35 @@ class OwnCommands:
         except OSError:
             return None
         try:
-            out, err = process.communicate(timeout=timeout_s)
+            with self._said_if_slow(argv, timeout_s):
+                out, err = process.communicate(timeout=timeout_s)
         except subprocess.TimeoutExpired:
             _end(process)
-            return Output(_TIMED_OUT, "", f"{argv[0]} did not answer within {timeout_s:g} s")
+            return Output(TIMED_OUT, "", f"{argv[0]} did not answer within {timeout_s:g} s")
         except BaseException:
             _end(process)
             raise
         _LOG.debug("command", extra=fields(argv=list(argv), exit_code=process.returncode))
         return Output(process.returncode, out.decode(errors="replace"), err.decode(errors="replace"))
+
+    def _said_if_slow(self, argv: Sequence[str], timeout_s: float) -> AbstractContextManager[None]:
+        if any("\n" in word for word in argv):
+            return nullcontext()
+        shown = " ".join(argv)[:_MOST_SHOWN]
+        waits = f"waits    {shown} has not answered yet; it is given up after {timeout_s:g} s"
+        return said_if_slow(self._say, waits, self._patience_s)
+
+
+@contextmanager
+def said_if_slow(say: Report, line: str, after_s: float = _PATIENCE_S) -> Iterator[None]:
+    """Call `say` with a line if what is done within takes longer than `after_s`."""
+    timer = Timer(after_s, say, [line])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

@@ -180,6 +180,7 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
 class Mpi(msgspec.Struct, frozen=True, kw_only=True):
     """An MPI: its launcher in Tare's words, its version, and where it is installed.
 
+    `prefix` is empty where its mpirun is in no folder called bin, as a script of the site may be.
     `path` are the folders of its programs, and of benchmarks that were built with it. `programs` are those
     found there. `setup` (a line for bash), `modules` and `spack` (words of a spec) make it visible, in this
     order. `origin` says who names it.
@@ -231,6 +232,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     `machine` is the same for two nodes that are one machine. `sees_folder` says whether it sees the folder in
     which campaigns will be. `containers` are the container runtimes on its PATH. `loaded` are the
     modules that its shell has loaded. `eessi` are the modules of EESSI, beside those of the site.
+    `reached_at` are the addresses at which Slurm or ssh reaches it; none where that is unknown.
     """
 
     node: str
@@ -248,6 +250,7 @@ class NodeFacts(msgspec.Struct, frozen=True, kw_only=True):
     eessi: ModuleSystem | None = None
     spack: SpackFacts | None = None
     sees_folder: bool = False
+    reached_at: tuple[str, ...] = ()
 
 
 class Found(msgspec.Struct, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from importlib import resources
 import msgspec
 
 from tare.core.units import whole_number
-from tare.core.visible_text import visible_line
+from tare.core.visible_text import said_line, visible_line
 from tare.discovery.facts import ModuleSystem, Mpi
 from tare.discovery.mpi import IS_USABLE, identify
 from tare.discovery.programs import MODULES, first_names
@@ -39,7 +39,7 @@ def modules_script() -> str:
     the names of the records begin with. All is loaded in subshells.
     """
     begin = "tare_has_module=; declare -F module >/dev/null && tare_has_module=yes\n"
-    limit = 'limit() { timeout 10 "$@"; }\n'
+    limit = 'limit() { timeout -k 2 10 "$@"; }\n'
     own = f"tare_most={MOST} tare_programs='(^|/)({'|'.join(MODULES)})(/|$)'\n"
     return begin + with_functions(f"{BEGIN_RECORD}{limit}{IS_USABLE}{own}{_SCRIPT.read_text()}")
 
@@ -119,14 +119,14 @@ def _mpi(modules: tuple[str, ...], paths: str, version: str) -> Mpi | None:
     if kind == "cray" and programs and programs[0].endswith("/bin") and _VERSION.fullmatch(version.strip()):
         return _cray_mpi(modules, programs[0], programs[1:], version.strip())
     family = identify(version) if kind == "mpirun" else None
-    if family is None or not programs or not programs[0].endswith("/bin/mpirun"):
+    if family is None or not programs or not programs[0].endswith("/mpirun"):
         return None
     own = programs[0].removesuffix("mpirun")
     return Mpi(
         family=family[0],
         version=family[1],
         launcher=family[2],
-        prefix=programs[0].removesuffix("/bin/mpirun"),
+        prefix=own.removesuffix("/bin/") if own.endswith("/bin/") else "",
         programs=tuple(one.removeprefix(own) for one in programs[1:] if one.startswith(own)),
         modules=modules,
         origin=f"`module load {' '.join(modules)}` sets {programs[0]}",
@@ -209,6 +209,8 @@ def _notes(records: Mapping[str, str]) -> Iterator[str]:
             yield f"Module {' '.join(modules)} gives no platform: {_reason(kind, rest)}."
     if more := _names(records.get("modules skipped", "")):
         yield f"Only the first {MOST} modules named like MPIs were loaded; not looked at: {more}."
+    if more := _names(records.get("modules odd", "")):
+        yield f"Not loaded, as their names have other characters than letters, digits and _.+@=/-: {more}."
     if more := _names(records.get("modules compilers", "")):
         yield f"MPIs were looked for behind the first {MOST} compilers only; not behind: {more}."
     if "modules end" not in records:
@@ -217,14 +219,14 @@ def _notes(records: Mapping[str, str]) -> Iterator[str]:
 
 def _reason(kind: str, rest: str) -> str:
     if kind == "failed":
-        return f"it cannot be loaded: {visible_line(words_of(rest))[:200].rstrip('. ') or 'it says nothing'}"
+        return f"it cannot be loaded: {said_line(words_of(rest), 200).rstrip('. ') or 'it says nothing'}"
     if kind == "none":
         return "it sets no mpirun"
     if kind == "same":
         return f"its mpirun is {visible_line(rest)}, as without it"
-    path, _, said = rest.partition("\n\n")
-    shown = visible_line(" ".join(said.split()))[:120].rstrip(". ") or "nothing"
-    return f"`{visible_line(path.partition(chr(10))[0])} --version` says {shown}"
+    programs, _, said = rest.partition("\n\n")
+    path = visible_line(programs.partition("\n")[0])
+    return f"`{path} --version` says {said_line(said, 120).rstrip('. ') or 'nothing'}"
 
 
 def _names(text: str) -> str:

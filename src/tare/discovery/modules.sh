@@ -27,18 +27,31 @@ tare_available() { # the names of modules, and then those that stand for others
   grep '(@[^()]*)$' <<<"$tare_text" | tare_names
 }
 
+tare_odd() { # names like those of MPIs in what is shown that hold other characters, such as quotes; lines with blanks are banners
+  grep -iE "$tare_mpi" | sed 's/([^()]*)$//' | grep -vE '^[-=*#]|[[:space:]]|[:/]$' | grep -vxE '[A-Za-z0-9_.+@=/-]*'
+}
+
 tare_is_loaded() { # tare_is_loaded NAME BEFORE: whether it is loaded, where LOADEDMODULES was BEFORE
   case :$LOADEDMODULES: in *":$1:"* | *":$1/"*) return ;; esac
   [ "$LOADEDMODULES" != "$2" ] || module is-loaded "$1" </dev/null >/dev/null 2>&1
 }
 
+tare_entry() { # the entry of LOADEDMODULES that a name stands for: its own, or, of another name of a module, the last
+  case :$LOADEDMODULES: in *":$1:"* | *":$1/"*) echo "$1" ;; *) echo "${LOADEDMODULES##*:}" ;; esac
+}
+
 tare_load() { # load modules, one after the other; false if one fails or makes others inactive, whose words are in $tare_words
-  local tare_name tare_loaded tare_printed=$tare_folder/printed.$BASHPID
+  local tare_name tare_loaded tare_printed=$tare_folder/printed.$BASHPID tare_entries=()
   for tare_name in $1; do
     tare_loaded=$LOADEDMODULES
     module load "$tare_name" </dev/null >"$tare_printed" 2>&1 && ! grep -qE '^[^ ]*ERROR:|^Inactive Modules' "$tare_printed" &&
-      tare_is_loaded "$tare_name" "$tare_loaded" && continue
+      tare_is_loaded "$tare_name" "$tare_loaded" && { tare_entries+=("$(tare_entry "$tare_name")"); continue; }
     tare_words=$(head -c 2000 "$tare_printed")
+    return 1
+  done
+  for tare_name in "${tare_entries[@]}"; do # another version of a module may replace it
+    case :$LOADEDMODULES: in *":$tare_name:"* | *":${tare_name%/*}/"*) continue ;; esac
+    tare_words="it unloads $tare_name, which is loaded before it"
     return 1
   done
 }
@@ -122,6 +135,7 @@ tare_chains >"$tare_folder/chains"
 record "${tare_stack}modules count"; tare_shown | tare_modules | grep -c .
 record "${tare_stack}modules programs"; grep -iE "$tare_programs" <"$tare_folder/base"
 record "${tare_stack}modules skipped"; tail -n +"$((tare_most + 1))" "$tare_folder/chains"
+record "${tare_stack}modules odd"; tare_shown | tare_odd | head -n "$tare_most"
 record "${tare_stack}modules compilers"
 [ -n "$tare_stack" ] || grep -iE "$tare_compiler" "$tare_folder/base" | tail -n +"$((tare_most + 1))"
 head -n "$tare_most" "$tare_folder/chains" >"$tare_folder/tried"

@@ -32,6 +32,8 @@ def read_mpis(records: Mapping[str, str], origins: Mapping[str, str]) -> tuple[M
     found = []
     for name, text in records.items():
         kind, _, prefix = name.partition(" ")
+        if kind == "mpirun" and (script := _script(prefix, text, records.get("mpicc", "").strip())):
+            found.append(script)
         family = identify(text) if kind == "mpi" and prefix.startswith("/") else None
         if family is None:
             continue
@@ -49,6 +51,23 @@ def read_mpis(records: Mapping[str, str], origins: Mapping[str, str]) -> tuple[M
             )
         )
     return tuple(found)
+
+
+def _script(path: str, text: str, mpicc: str) -> Mpi | None:
+    """Return the MPI whose mpirun is a script on the PATH, in a folder that is not called bin."""
+    family, folder = identify(text), path.rpartition("/")[0]
+    if family is None or not folder.startswith("/"):
+        return None
+    of_mpicc = mpicc.rpartition("/")[0]
+    return Mpi(
+        family=family[0],
+        version=family[1],
+        launcher=family[2],
+        prefix="",
+        path=tuple(dict.fromkeys(filter(None, (folder, of_mpicc)))),
+        programs=("mpicc",) if of_mpicc.startswith("/") else (),
+        origin=f"{path} is on the PATH",
+    )
 
 
 def identify(text: str) -> tuple[str, str, str] | None:

@@ -96,9 +96,23 @@ def _network(subnet: str, interfaces: Sequence[Interface], nodes: Sequence[NodeF
         rate_mbit_per_s=rates.pop() if len(rates) == 1 else None,
         ports=first.ports if is_ported else (),
         link_layer=first.link_layer,
-        is_control=address == ""
-        or (address is None and all(one.default_interface == first.name for one in nodes)),
+        is_control=_is_control(interfaces, address, nodes),
     )
+
+
+def _is_control(interfaces: Sequence[Interface], address: str | None, nodes: Sequence[NodeFacts]) -> bool:
+    """Return whether nodes are reached by these interfaces, by what Slurm and ssh say, else by their names.
+
+    Where no name tells, they are probably reached by the interface of their default route.
+    """
+    if all(any(_is_reached(node, one) for one in node.interfaces) for node in nodes):
+        return all(map(_is_reached, nodes, interfaces))
+    name = interfaces[0].name
+    return address == "" or (address is None and all(one.default_interface == name for one in nodes))
+
+
+def _is_reached(node: NodeFacts, one: Interface) -> bool:
+    return any(text.partition("/")[0] in node.reached_at for text in one.addresses)
 
 
 def _address(interfaces: Sequence[Interface], nodes: Sequence[NodeFacts]) -> str | None:

@@ -81,6 +81,7 @@ def read_node(text: str, origins: Mapping[str, str], node: str = "") -> NodeFact
         eessi=eessi,
         spack=spack,
         sees_folder="seen" in records and records["seen"] == "yes",
+        reached_at=tuple(records.get("ssh", "").split()[2:3]),  # ssh(1), SSH_CONNECTION
     )
 
 

@@ -3,13 +3,15 @@
 # $folders: folders to look at, one a line; $prefixes: where MPIs may be; $marker: a file of the campaigns' folder;
 # $modules: text for bash that looks at environment modules, or nothing; $packages: packages of Spack to ask for.
 PATH=$PATH:/usr/sbin:/sbin
-limit() { if command -v timeout >/dev/null; then timeout 10 "$@"; else "$@"; fi; }
+limit() { if command -v timeout >/dev/null; then timeout -k 2 10 "$@"; else "$@"; fi; }
+is_over() { [ "$1" = 124 ] || [ "$1" = 137 ]; } # is_over CODE: whether `limit` has ended a program that returned CODE
 command -v cat >/dev/null || cat() { while IFS= read -r line; do printf '%s\n' "$line"; done <"$1"; } # where PATH has no programs
 files() { for f do [ -f "$f" ] && [ -r "$f" ] && record "$f" && cat "$f"; done; }
 record node; echo "${SLURMD_NODENAME:-$node}"
 record hostname; uname -n
 record machine; cat /proc/sys/kernel/random/boot_id
 record seen; [ -e "$marker" ] && echo yes
+record ssh; printf '%s\n' "$SSH_CONNECTION"
 record threads; getconf _NPROCESSORS_ONLN
 files /proc/cpuinfo /proc/meminfo /proc/self/mountinfo /proc/net/dev
 record addresses; ip -o addr show
@@ -35,12 +37,15 @@ for device in /sys/class/cxi/*; do
 done
 record names
 ip -o -4 addr show scope global | while read -r _ _ _ address _; do
-  getent hosts "${address%/*}"
+  limit getent hosts "${address%/*}"
+  ! is_over $? || break # no name server answers, and none will for the next
 done
 record aliases
 host=${SLURMD_NODENAME:-${node:-$(uname -n)}}
 for name in $(sed -n 's/^ *\([^:]*\):.*/\1/p' /proc/net/dev) ib opa hsn; do
-  getent ahostsv4 "$host-$name" | awk -v name="$host-$name" '$2 == "STREAM" || NF == 3 { print $1, name; exit }'
+  found=$(limit getent ahostsv4 "$host-$name")
+  ! is_over $? || break
+  printf '%s\n' "$found" | awk -v name="$host-$name" '$2 == "STREAM" || NF == 3 { print $1, name; exit }'
 done
 record loaded; printf '%s\n' "$LOADEDMODULES"
 record folders
@@ -61,6 +66,10 @@ launchers=$(command -v mpirun)
     limit "$prefix/bin/mpirun" --version 2>&1 </dev/null | head -5
   )
 done
+case $launchers in # a script of the site, which starts the mpirun of an MPI
+  */bin/mpirun) ;;
+  /*/mpirun) record "mpirun $launchers"; limit "$launchers" --version 2>&1 </dev/null | head -5; record mpicc; command -v mpicc ;;
+esac
 record programs
 { printf '%s\n' "$prefixes" | sed 's|$|/bin|'; printf '%s\n' "$PATH" | tr : '\n'; } | while read -r folder; do
   for name in mpicc IMB-MPI1 osu_latency; do
@@ -68,7 +77,7 @@ record programs
   done
 done
 if [ -n "$modules" ] && [ -x /bin/bash ] && command -v timeout >/dev/null; then
-  tare_before=$(command -v mpirun) tare_stack='' timeout 60 /bin/bash -c "$modules" </dev/null
+  tare_before=$(command -v mpirun) tare_stack='' timeout -k 2 60 /bin/bash -c "$modules" </dev/null
   eessi=${EESSI_CVMFS_REPO:-/cvmfs/software.eessi.io}
   case ":$MODULEPATH:" in
     *:"$eessi"/versions/*) # its modules are among the others
@@ -79,7 +88,7 @@ if [ -n "$modules" ] && [ -x /bin/bash ] && command -v timeout >/dev/null; then
     *)
       limit ls -d "$eessi"/versions/*/init/lmod/bash | sort -rV | head -n 1 | while read -r init; do # the newest
         record "eessi init"; printf '%s\n' "$init"
-        tare_before=$(command -v mpirun) tare_stack='eessi ' timeout 60 \
+        tare_before=$(command -v mpirun) tare_stack='eessi ' timeout -k 2 60 \
           /bin/bash -c ". \"\$0\" </dev/null >/dev/null; $modules" "$init" </dev/null
       done
       ;;
@@ -97,6 +106,6 @@ done | head -n 1)
 if [ -n "$packages" ] && [ -n "$spack_root" ] && command -v timeout >/dev/null; then
   record "spack root"; printf '%s\n' "$spack_root"
   # shellcheck disable=SC2086  # names without blanks
-  record "spack found"; timeout 60 "$spack_root/bin/spack" find --json $packages </dev/null | tr -d '\036'
+  record "spack found"; timeout -k 2 60 "$spack_root/bin/spack" find --json $packages </dev/null | tr -d '\036'
 fi
 record end; echo

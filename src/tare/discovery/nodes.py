@@ -11,6 +11,7 @@ from tare.core.errors import BackendError
 from tare.discovery.commands import Commands, Report
 from tare.discovery.facts import NodeFacts
 from tare.discovery.node_probe import read_node
+from tare.discovery.slurm_addresses import with_addresses
 
 Asker = Callable[[str, str], str]
 """Runs a script on a host, and returns its output. Raises BackendError."""
@@ -23,6 +24,9 @@ _MOST_PIECE = 1024
 
 ASKING_S = 240
 """How long a node may take to answer: modules, EESSI and Spack take up to a minute each."""
+
+SILENT_S = 75
+"""How long a node may print nothing: longer than the longest of its questions, Spack or one module."""
 
 JOB_MINUTES = 5
 """The time limit of the job that asks nodes of Slurm, where the partition takes jobs of that length."""
@@ -99,7 +103,8 @@ def ask_slurm(
     done = commands.run([*command, *interpreter(), script], timeout_s=wait_s + _JOB_MARGIN_S + ASKING_S)
     if done is None or done.code != 0:
         raise BackendError(done.message if done else "there is no srun")
-    return _read([("", text) for text in split_labelled(done.out)], origins, report)
+    nodes = _read([("", text) for text in split_labelled(done.out)], origins, report)
+    return with_addresses(commands, nodes)
 
 
 def split_labelled(text: str) -> list[str]:

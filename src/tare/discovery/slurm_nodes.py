@@ -18,6 +18,8 @@ from tare.discovery.facts import NodeClass
 SHAPES = ("sinfo", "--all", "--Node", "--noheader", "--format=%N|%R|%X|%Y|%Z|%m|%f|%G")
 STATES = ("scontrol", "--all", "show", "node", "--oneliner")
 
+_SHAPE = re.compile(r"([^|]+)\|(.+)\|([0-9]+)\|([0-9]+)\|([0-9]+)\|([0-9]+)\|(.*)\|([^|]*)")
+"""A line of SHAPES. Names of partitions and features are any text, and may hold the sign between them."""
 _FIELD = re.compile(r"(?:^|\s)([A-Za-z]\w*)=(\S*)")
 _NONE = {"", "N/A", "(null)"}
 _TAKE_NO_JOBS = {
@@ -64,6 +66,16 @@ def read_states(text: str) -> dict[str, NodeState]:
     return found
 
 
+def read_addresses(text: str) -> dict[str, str]:
+    """Return the addresses of nodes by name, as `scontrol show node --oneliner` has them."""
+    found = {}
+    for line in text.splitlines():
+        fields = dict(reversed(_FIELD.findall(line)))
+        if fields.get("NodeName") and fields.get("NodeAddr", "") not in _NONE:
+            found[fields["NodeName"]] = fields["NodeAddr"]
+    return found
+
+
 def _usable_cores(fields: dict[str, str]) -> int | None:
     """Return the cores that jobs may use, of a node that keeps some for the system; else None.
 
@@ -96,9 +108,8 @@ def read_classes(shapes: str, states: dict[str, NodeState]) -> dict[str, tuple[N
     """
     groups: dict[str, dict[_Alike, list[str]]] = {}
     for line in shapes.splitlines():
-        node, *rest = line.strip().rsplit("|", 6)
-        name, _, partition = node.partition("|")
-        if len(rest) == 6 and partition:
+        if found := _SHAPE.fullmatch(line.strip()):
+            name, partition, *rest = found.groups()
             own = states.get(name, NodeState())
             kind = (tuple(rest), own.cores, own.reserved_mib, own.active)
             groups.setdefault(partition, {}).setdefault(kind, []).append(name)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from tare.core.visible_text import visible_line
+from tare.core.visible_text import said_line
 from tare.discovery.facts import Mpi, SpackFacts
 from tare.discovery.mpi import open_mpi_launcher
 from tare.discovery.programs import PACKAGES, first_names
@@ -103,7 +103,7 @@ def _packages(text: str) -> tuple[list[_Package], list[str]]:
     try:
         entries = msgspec.json.decode(text[max(begin, 0) :], type=list[msgspec.Raw])
     except msgspec.DecodeError:
-        return [], [f"`spack find --json` says {visible_line(' '.join(text.split()))[:200]}"]
+        return [], [f"`spack find --json` says {said_line(text, 200)}"]
     found = {one.spec: one for entry in entries if (one := _package(entry))}
     ordered = sorted(found.values(), key=lambda one: _numbers(one.version), reverse=True)
     names = packages()

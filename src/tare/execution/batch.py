@@ -64,6 +64,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
       its recordings.
     - `counter` is the path of the packet counter, None if there is none. `gather` stores in an attempt's
       folder what was counted on its nodes.
+    - `files` are the numbers of the campaign folder's files (see storage.campaign.file_numbers).
     - `label` is the label of this session. It is a part of the names of attempts' folders on storage paths.
       These folders are kept if `keeps_storage` is true.
     - `on_wait` is called with the reason why an attempt waits, and with an empty reason when it continues.
@@ -83,6 +84,7 @@ class BatchSetup(msgspec.Struct, frozen=True, kw_only=True):
     counter: Path | None = None
     gather: Callable[[Path, Collection[str]], None] = lambda folder, nodes: None
     label: str = ""
+    files: str = ""
     keeps_storage: bool = False
     on_wait: Callable[[Attempt, str], None] = lambda attempt, reason: None
 
@@ -224,6 +226,7 @@ class BatchExecutor:
             "folder": str(setup.folder),
             "host": socket.gethostname(),
             "session": setup.label,
+            "files": setup.files,
         }
         counter = self._counter(case, task.network)
         task = msgspec.structs.replace(

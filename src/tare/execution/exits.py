@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tare.core.attempt import State
+from tare.core.counting import count
 from tare.core.job import Exit
 from tare.core.program import PROLOGUE, around_of
 from tare.execution.failure_reasons import abort_of, error_of, outputs_of, own_end_of, reason_of
@@ -108,7 +109,7 @@ def judge_survivors(outcome: Outcome, ended: Exit) -> Outcome:
         outcome = _invalidated(outcome, what, "lingerers")
     if ended.survivors:
         n = len(ended.survivors)
-        what = f"{n} process{'es' if n > 1 else ''} could not be ended and may slow this and other runs: "
+        what = f"{count(n, 'process', 'processes')} could not be ended and may slow this and other runs: "
         outcome = _invalidated(outcome, what + _named(ended.survivors), "survivors")
     return outcome
 

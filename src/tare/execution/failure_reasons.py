@@ -51,6 +51,7 @@ _STRONG = re.compile(
         (?=\s*$|\s*[-:(]|\s+\.?/)
       | :\ line\ \d+:\s+\d+\ (?:Killed|Aborted|Terminated|Segmentation|Bus|Illegal|Floating)\b
       | \bout\ of\ memory\b | \bOut\ Of\ Memory\b | \bCannot\ allocate\ memory\b
+      | \bundefined\ reference\ to\b | \bmultiple\ definition\ of\b | \bld\b\S{0,20}:\ cannot\ find\b
       | ^ssh:\ | \bMPI_ERR_[A-Z]+: | \bpanic:\  | ^STOP\ (?!0\b)\S
       | \b(?:invalid|unrecognized|unknown|illegal|ambiguous)\ option\b
       | \boption\b.*\brequires\ an\ argument\b | ^Usage: """,
@@ -354,14 +355,11 @@ def _read(path: Path) -> str:
     """
     try:
         with SafeFolder(path.parent, path.name).reader() as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(0)
-            if size <= _HEAD + _TAIL:
-                data = file.read()
-            else:
-                data = file.read(_HEAD) + b"\n"
+            size = os.fstat(file.fileno()).st_size
+            data = file.read(_HEAD if size > _HEAD + _TAIL else _HEAD + _TAIL)
+            if size > _HEAD + _TAIL:
                 file.seek(size - _TAIL)
-                data += file.read()
+                data += b"\n" + file.read(_TAIL)
     except UnreadableFile:
         raise
     except OSError:

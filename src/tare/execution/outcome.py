@@ -16,6 +16,7 @@ import msgspec
 
 from tare.core.attempt import Attempt, Proof, State, gather_series
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.job import Exit
 from tare.core.printed_secrets import without_secrets
 from tare.core.profile import read as read_profile
@@ -98,6 +99,7 @@ def judge(
         placement=placement,
         series=gather_series(anchored(parsed.measurements), better) if is_done else [],
         printed={name: list(values) for name, values in parsed.printed.items()},
+        left_out=list(parsed.left_out) if is_done else [],
     )
     return without_secrets(judged, functools.cache(composer.pseudonyms.text))
 
@@ -223,7 +225,7 @@ def judge_reports(case: Case, composer: Composer, work: Path) -> ReportedTranspo
         fault = contradiction(network, reports, devices=devices, are_all_asked=every == 1)
         is_confirmed = confirms(network, reports, devices=devices)
     if chosen and every > 1:
-        chosen += f"; {math.ceil(n_ranks / every)} of {n_ranks} ranks were asked"
+        chosen += f"; {math.ceil(n_ranks / every)} of {count(n_ranks, 'rank')} were asked"
     outcome = Outcome(State.INVALID, fault, check="transport") if fault else Outcome(State.DONE)
     return ReportedTransport(chosen, outcome, is_confirmed)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO, TextIO
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.errors import STORAGE_FAULTS, CampaignError
 from tare.core.protocols import implements
 from tare.core.safe_folder import SafeFolder
@@ -43,6 +44,7 @@ def _joined(parsed: Parsed, name: str, other: Parsed) -> Parsed:
         measurements=(*parsed.measurements, *other.measurements),
         is_complete=parsed.is_complete and other.is_complete,
         problems=(*parsed.problems, *problems),
+        left_out=(*parsed.left_out, *(f"{name}: {one}" for one in other.left_out)),
     )
 
 
@@ -50,11 +52,14 @@ def _parse_one(workload: Workload, work: Path) -> Parsed:
     folder, _, name = workload.output.rpartition("/")
     place = SafeFolder(work, *([folder] if folder else []))
     # The name may be a pattern, since some programs put the date into the name of their report.
-    matching = place.files(name)
+    matching = place.files(name) if any(one in name for one in "*?[") else []
     if len(matching) > 1:
         names = ", ".join(one.name for one in matching[:_MOST_NAMED])
         return Parsed(
-            problems=(f"{workload.output} matches {len(matching)} files, such as {names}; name one of them",)
+            problems=(
+                f"{workload.output} matches {count(len(matching), 'file')}, such as {names}; name one of "
+                "them",
+            )
         )
     found = matching[0] if matching else place / name
     try:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tare.core.case import Binding, Layout
+from tare.core.counting import count
 from tare.core.cpu_lists import parse_cpus
 from tare.core.safe_folder import SafeFolder
 from tare.core.units import whole_number
@@ -151,7 +152,7 @@ def _unequal_priorities(ranks: Sequence[RankPlacement]) -> str | None:
 
 def _wrong_ranks(ranks: Sequence[RankPlacement], layout: Layout) -> str | None:
     if len(ranks) != layout.ranks:
-        return f"{len(ranks)} ranks started, and the layout has {layout.ranks}"
+        return f"{count(len(ranks), 'rank')} started, and the layout has {layout.ranks}"
     doubles = [rank for rank, count in Counter(one.rank for one in ranks).items() if count > 1]
     if layout.ranks > 1 and any(one.rank is None for one in ranks):
         return "ranks do not know their numbers: what started them is not the launcher of their MPI"
@@ -165,13 +166,15 @@ def _wrong_threads(ranks: Sequence[RankPlacement], layout: Layout) -> str | None
     for one in ranks:
         if one.threads is None and layout.threads > 1:
             return (
-                f"OMP_NUM_THREADS of rank {one.rank} is not set, and the layout has {layout.threads} threads "
+                f"OMP_NUM_THREADS of rank {one.rank} is not set, and the layout has "
+                f"{count(layout.threads, 'thread')} "
                 "a rank: what starts ranks does not pass it on"
             )
         if one.threads not in {None, layout.threads}:
             return (
-                f"OMP_NUM_THREADS of rank {one.rank} is {one.threads}, and the layout has {layout.threads} "
-                "threads a rank; set threads in the study, not the variable"
+                f"OMP_NUM_THREADS of rank {one.rank} is {one.threads}, and the layout has "
+                f"{count(layout.threads, 'thread')} "
+                "a rank; set threads in the study, not the variable"
             )
     return None
 
@@ -183,7 +186,10 @@ def _wrong_nodes(ranks: Sequence[RankPlacement], layout: Layout) -> str | None:
     if sorted(found.values()) == asked:
         return None
     counts = ", ".join(f"{count} on {host}" for (_, host), count in sorted(found.items())[:_MOST_NAMED])
-    return f"ranks lie {counts}; the layout asks for {layout.ranks_per_node} on each of {layout.nodes} nodes"
+    return (
+        f"ranks lie {counts}; the layout asks for {layout.ranks_per_node} on each of "
+        f"{count(layout.nodes, 'node')}"
+    )
 
 
 def _on_other_hosts(ranks: Sequence[RankPlacement], hostnames: Collection[str]) -> str | None:
@@ -215,7 +221,8 @@ def _wrong_binding(ranks: Sequence[RankPlacement], layout: Layout) -> str | None
     for one in ranks:
         if 0 < len(one.cpus) < layout.threads:
             return (
-                f"rank {one.rank} has {layout.threads} threads, and may run on CPUs {_listed(one.cpus)} only"
+                f"rank {one.rank} has {count(layout.threads, 'thread')}, and may run on CPUs "
+                f"{_listed(one.cpus)} only"
             )
     match layout.binding:
         case Binding.NONE:
@@ -260,13 +267,15 @@ def _overlapping_cpus(ranks: Sequence[RankPlacement]) -> str | None:
 def _evidence(ranks: Sequence[RankPlacement]) -> str:
     hosts = Counter(one.node_and_host for one in ranks)
     per_host = _count_text(hosts.values(), "rank")
-    where = f"{per_host} on each of {len(hosts)} hosts"
+    where = f"{per_host} on each of {count(len(hosts), 'host')}"
     if any(one.pod_node for one in ranks):
-        where = f"{per_host} in each of {len(hosts)} pods on {_count_text([len(_nodes(ranks))], 'node')}"
+        where = (
+            f"{per_host} in each of {count(len(hosts), 'pod')} on {_count_text([len(_nodes(ranks))], 'node')}"
+        )
     evidence = f"{where}, each free to run on {_count_text(map(_n_cpus, ranks), 'CPU')}"
-    threads = {one.threads for one in ranks} - {None, 1}
+    threads = {one.threads for one in ranks if one.threads is not None} - {1}
     if threads:
-        evidence += f", with {threads.pop()} threads"
+        evidence += f", with {count(threads.pop(), 'thread')}"
     evidence += _shares(ranks)
     boosts = {one.autogroup for one in ranks} - {None, 0}
     return f"{evidence}, before other sessions (autogroup nice {boosts.pop()})" if boosts else evidence

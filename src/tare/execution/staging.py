@@ -5,7 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import posixpath
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,14 +67,27 @@ def stage_all(
     staging_folder = composer.site.staging_folder(work) if head else None
     staged = compose_stages(composer, case, staging_folder or work, owner)
     own = {"storage": composer.own_storage(case, owner)} if composer.needs_own_storage(case) else {}
+    with folder.kept_open() as kept:
+        _write(kept, composer, case, staged, {"host": head, "boost": boost_tries > 0, **own})
+        if boost_tries:
+            _ask_for_boost(kept, composer, case, staged, boost_tries)
+    return staged
+
+
+def _write(
+    folder: SafeFolder,
+    composer: Composer,
+    case: Case,
+    staged: Sequence[StagedFolder],
+    common: Mapping[str, object],
+) -> None:
+    """Write the input files of the stages and ``command.json``, which has `common` for each of them."""
     record = [
         {
             "stage": one.stage.name,
-            "host": head,
             "argv": composer.pseudonyms.argv(one.invocation.argv),
             "env": composer.pseudonyms.variables(one.invocation.env),
-            "boost": boost_tries > 0,
-            **own,
+            **common,
             **_copied(composer, one.stage, folder, case.workload),
         }
         for one in staged
@@ -84,9 +97,15 @@ def stage_all(
         for name, text in one.stage.files.items():
             _input(folder, name, case.workload).replace(text.encode(), is_synced=False)
             _LOG.debug("file written", extra=fields(case=case.id, file=name, n_bytes=len(text)))
-        if boost_tries and composer.runs_placement_probe(case, one.stage):
-            (folder / ranks_folder(one.stage) / BOOST).replace(f"{boost_tries}\n".encode(), is_synced=False)
-    return staged
+
+
+def _ask_for_boost(
+    folder: SafeFolder, composer: Composer, case: Case, staged: Sequence[StagedFolder], tries: int
+) -> None:
+    """Tell the ranks of each stage, by a file, how many times they try to raise their priority."""
+    for one in staged:
+        if composer.runs_placement_probe(case, one.stage):
+            (folder / ranks_folder(one.stage) / BOOST).replace(f"{tries}\n".encode(), is_synced=False)
 
 
 def _folder(work: Path) -> SafeFolder:

@@ -13,7 +13,7 @@ from tare.core import log
 from tare.core.case import Case
 from tare.core.clock import SteadyClock
 from tare.core.log import fields
-from tare.core.telemetry import Epoch, Group, Host, Settle, Span, TelemetrySession, TelemetrySource
+from tare.core.telemetry import Epoch, Group, Host, SettleHeld, Span, TelemetrySession, TelemetrySource
 from tare.core.telemetry_options import TelemetryOptions
 from tare.execution.compose import Composer
 
@@ -33,7 +33,7 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
 
     options: TelemetryOptions = TelemetryOptions()
     source: TelemetrySource | None = None
-    settle: Settle = lambda folder, span: {}
+    settle: SettleHeld = lambda folder, span, held: {}
     count: Count | None = None
     keep: Callable[[Path, Mapping[str, str]], None] = lambda folder, outputs: None
 
@@ -99,7 +99,7 @@ class _SampledRecord(TelemetryRecord):
         watch: Callable[[Group | None], TelemetrySession],
         span: Span,
         ranks: frozenset[str],
-        settle: Callable[[Span], Mapping[str, float]],
+        settle: Callable[[Span, Mapping[str, bytes]], Mapping[str, float]],
     ) -> None:
         self._watch = watch
         self._session: TelemetrySession | None = None
@@ -130,7 +130,7 @@ class _SampledRecord(TelemetryRecord):
             if host.fault:
                 _LOG.warning("telemetry is incomplete", extra=fields(host=name, reason=host.fault))
         span = msgspec.structs.replace(self._span, hosts=hosts, epochs=tuple(self._epochs))
-        return dict(self._settle(span))
+        return dict(self._settle(span, self._session.held()))
 
     def _placed(self, name: str, host: Host) -> Host:
         return msgspec.structs.replace(host, is_of_ranks=not self._ranks or name in self._ranks)

@@ -13,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.core.attempt import Proof, Traffic
+from tare.core.counting import count
 from tare.core.job import Counters
 from tare.core.site import Network
 from tare.core.units import format_bytes
@@ -112,7 +113,7 @@ def _evidence(seen: Sequence[_Evidence], needs: Needs) -> str:
     if not known or len(known) < len(seen):
         return ""
     least, name = min(known)
-    text = f"{name} carried {format_bytes(least)} or more on each of {len(seen)} hosts"
+    text = f"{name} carried {format_bytes(least)} or more on each of {count(len(seen), 'host')}"
     if needs.payload_bytes is None:
         return text
     return f"{text}; {format_bytes(needs.payload_bytes)} were needed"

@@ -58,9 +58,11 @@ def require_built(folders: Collection[str]) -> None:
 
 
 def rootfs_folder(environment: Mapping[str, str] = os.environ) -> Path:
-    """Return the folder of root file systems: $TARE_ROOTFS, or share/tare/rootfs of this environment."""
-    chosen = environment.get("TARE_ROOTFS")
-    return Path(chosen) if chosen else Path(sys.prefix) / "share/tare/rootfs"
+    """Return the folder of root file systems: $TARE_ROOTFS, or share/tare/rootfs of this environment.
+
+    It has no symbolic links, since runc(8) refuses a root file system behind one.
+    """
+    return Path(environment.get("TARE_ROOTFS") or Path(sys.prefix) / "share/tare/rootfs").resolve()
 
 
 def default_packages(name: str, *, is_release: bool = False) -> tuple[str, ...]:

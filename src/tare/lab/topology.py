@@ -13,6 +13,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 
@@ -128,7 +129,7 @@ def lay_out(spec: LabSpec) -> Topology:
     Raises UsageError for a specification that cannot be built.
     """
     if not 1 <= spec.nodes <= MAX_NODES:
-        raise UsageError(f"a lab of {spec.nodes} nodes cannot be built; ask for 1 to {MAX_NODES}")
+        raise UsageError(f"a lab of {count(spec.nodes, 'node')} cannot be built; ask for 1 to {MAX_NODES}")
     interfaces = {name: network.interface for name, network in spec.site_networks().items()}
     management = _bridge(None, MANAGEMENT, subnet=0, hosts=spec.node_names, network=None)
     pods = tuple(

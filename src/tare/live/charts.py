@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from tare.analysis.verdicts.equivalence_limits import withheld_words
 from tare.core.comparison import Comparison
+from tare.core.counting import count
 from tare.live.statistics import Dot
 from tare.report.charts.palette import sign_of
 from tare.report.sections.overview import css_class
@@ -18,13 +19,7 @@ from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_brief
 from tare.report.words.changes import change, figure
 from tare.report.words.mean_cost import beside_words
-from tare.report.words.numbers import (
-    count,
-    percent,
-    ratio,
-    ratio_bounds,
-    visible,
-)
+from tare.report.words.numbers import percent, ratio, ratio_bounds, visible
 
 _MOST_ROWS = 60
 _WIDTH, _HEIGHT = 960, 220

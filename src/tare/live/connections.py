@@ -18,6 +18,7 @@ import msgspec
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from tare.core.bug_report import traceback_of
+from tare.core.counting import count
 
 ACCEPTED_AT_ONCE = 32
 """Connections that the event loop accepts before it serves any of them; the kernel queues the others."""
@@ -189,7 +190,8 @@ class RateLimit(logging.Filter):
         now = time.monotonic()
         if now >= self._until:
             if self._n_left_out:
-                record.msg = f"{record.getMessage()} ({self._n_left_out} such messages were left out)"
+                left_out = count(self._n_left_out, "such message was", "such messages were")
+                record.msg = f"{record.getMessage()} ({left_out} left out)"
                 record.args = ()
             self._until, self._counter, self._n_left_out = now + 60, itertools.count(), 0
         is_let_through = next(self._counter) < self._most

@@ -10,12 +10,13 @@ from importlib import resources
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from tare.core.attempt import State
+from tare.core.counting import count
 from tare.core.units import format_bytes
 from tare.core.verdict import verdicts
 from tare.live.view import LETTERS, SIGNS
 from tare.report.charts.palette import CONTENDERS, INK, sign_of
 from tare.report.words.changes import sign_legend
-from tare.report.words.numbers import count, number, visible
+from tare.report.words.numbers import number, visible
 
 STATIC = {
     "live.js": "text/javascript; charset=utf-8",

@@ -112,6 +112,7 @@ def _facts(one: Attempt, state: State) -> list[tuple[str, str]]:
         ("Load", "" if one.load is None else f"{number(one.load, 2)} when it started"),
         ("Transport", visible(one.transport_evidence)),
         ("MPI reports", visible(one.chosen)),
+        ("Left out", visible("; ".join(one.left_out))),
         ("Imported from", visible(one.source.path) if one.source else ""),
     ]
     return [(term, text) for term, text in facts if text]

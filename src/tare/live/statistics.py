@@ -14,6 +14,7 @@ from tare.live.why import Why, why_so_far
 from tare.report.charts.panels import is_shown
 from tare.report.variants import Variant, Variants, lay_out
 from tare.report.words.answer import Answer, answer_all, reading
+from tare.report.words.answer_list import AnswerList, answer_list
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,6 +43,11 @@ class Statistics:
     figures: tuple[Comparison, ...]
     dots: tuple[Dot, ...]
     why: Why
+
+    @property
+    def listed(self) -> AnswerList:
+        """Return the sentences that a page shows at once, and those that it folds."""
+        return answer_list(self.sentences)
 
 
 def compute_statistics(campaign: Campaign, revision: int) -> Statistics:

@@ -9,6 +9,7 @@ from urllib.parse import quote
 
 from tare.core.attempt import Attempt, State
 from tare.core.case import Run
+from tare.core.counting import count
 from tare.core.units import format_seconds
 from tare.live.campaign_state import CampaignState, RunCounts
 from tare.report.sections.runs import moment
@@ -142,7 +143,7 @@ def card(name: str, folder: str, campaign_state: CampaignState | None, fault: st
         question=visible(campaign_state.plan.question),
         site=visible(campaign_state.plan.site),
         activity=activity(campaign_state, progress),
-        done=f"{progress.counts[State.DONE]} of {progress.n_planned} runs done",
+        done=f"{progress.counts[State.DONE]} of {count(progress.n_planned, 'run')} done",
         eta=_eta(progress),
         segments=segments(progress),
         counts=tuple((state, n) for state, n in progress.counts.items() if n and state is not State.DONE),
@@ -273,7 +274,7 @@ def _line(name: str, campaign_state: CampaignState, variants: Variants, one: Att
         return RunLine("", block_name(one.block), label, State.PENDING, "", "", "")
     state = campaign_state.state_of(one)
     again = f", attempt {one.attempt}" if one.attempt > 1 else ""
-    remark = one.transport_evidence if state is State.DONE else reason(campaign_state, one)
+    remark = one.remark if state is State.DONE else reason(campaign_state, one)
     return RunLine(
         url=run_url(name, one),
         block=block_name(one.block) + again,

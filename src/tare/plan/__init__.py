@@ -25,7 +25,7 @@ from tare.core.study import Exclusion, Study
 from tare.core.values import Settings
 from tare.core.workload import ParameterKind, Workload
 from tare.plan.checks import check_crossing, check_reference, check_use, site_notes
-from tare.plan.combinations import all_factors, combinations
+from tare.plan.combinations import all_factors
 from tare.plan.content import identified, varied_settings
 from tare.plan.gathering import Gathering
 from tare.plan.layouts import LAYOUT_SETTINGS, lay_out
@@ -50,8 +50,7 @@ def make_plan(
     """
     gathering = Gathering(study, site, workloads, edition)
     with no_collection():
-        for combination in combinations(study):
-            gathering.add(combination)
+        gathering.add_all()
     _raise_any(gathering.faults.values())
     if not gathering.cases:
         raise FileFaults([gathering.nothing_left()])
@@ -144,10 +143,12 @@ def _raise_any(faults: Iterable[Fault]) -> None:
 
 def _reference(study: Study, cases: Sequence[Case]) -> Settings:
     """Return the reference with all that its cases load: software adds up over the levels that it names."""
-    named = [case for case in cases if study.named_levels.items() <= case.names.items()]
     reference = dict(study.reference)
+    if not study.named_levels:
+        return reference
+    named = [case for case in cases if study.named_levels.items() <= case.names.items()]
     for name in SOFTWARE_SETTINGS:
-        loaded = {case.setting(name) for case in named} if name in reference and study.named_levels else set()
+        loaded = {case.setting(name) for case in named} if name in reference else set()
         if len(loaded) == 1 and (value := loaded.pop()) is not None:
             reference[name] = value
     return reference

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.errors import Fault
 from tare.core.plan import Plan
 from tare.core.program import PROGRAM_SETTINGS
@@ -28,16 +29,18 @@ def check_reference(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]
     """Return the faults and the notes about the reference.
 
     It is a fault that no case is the reference, or that no case has one. Cases without a reference, where
-    others have one, are a note.
+    others have one, are a note, and so is a plan of nothing but its reference.
     """
     if not plan.reference:
         return [], []
     origin = study.origins.get("reference")
     wanted = " ".join(f"{name}={plan.written(name, value)}" for name, value in plan.reference.items())
-    contenders = [case for case in plan.cases if not plan.is_reference(case)]
+    contenders = plan.contenders()
     if len(contenders) == len(plan.cases):
         found = "; ".join(_levels(plan, name) for name in plan.reference)
         return [study.fault(origin, f"no case is the reference {wanted}; {found}{_unnamed(study)}")], []
+    if not contenders:
+        return [], [study.fault(origin, _nothing_else(plan, wanted))]
     strange = [name for name, common, _ in plan.across_workloads() if not common]
     if strange:
         workload = plan.reference["workload"]
@@ -47,7 +50,7 @@ def check_reference(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]
         )
         return [study.fault(origin, message)], []
     across = [study.fault(origin, text) for text in across_workloads(plan)]
-    alone = [case for case in contenders if plan.reference_of(case) is None]
+    alone = [case for case, reference in contenders if reference is None]
     if not alone:
         return [], across
     shown = "; ".join(plan.describe(case) for case in alone[:_MOST_NAMED])
@@ -58,9 +61,19 @@ def check_reference(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]
             f"({shown}{more}); name a 'reference' from which other cases differ in nothing but its settings"
         )
         return [study.fault(origin, message)], []
-    what = "1 case has" if len(alone) == 1 else f"{len(alone)} cases have"
-    message = f"{what} no reference, so they are measured and not compared: {shown}{more}"
+    what, they = ("1 case has", "it is") if len(alone) == 1 else (f"{len(alone)} cases have", "they are")
+    message = f"{what} no reference, so {they} measured and not compared: {shown}{more}"
     return [], [*across, study.fault(origin, message)]
+
+
+def _nothing_else(plan: Plan, wanted: str) -> str:
+    """Return the note where every case is the reference."""
+    what = f"all {len(plan.cases)} cases are" if len(plan.cases) > 1 else "the only case is"
+    they = "they are" if len(plan.cases) > 1 else "it is"
+    return (
+        f"{what} the reference {wanted}, so {they} measured and nothing is compared; "
+        f"vary {' or '.join(plan.reference)} in 'factors', or name a reference of what varies"
+    )
 
 
 def _unnamed(study: Study) -> str:
@@ -101,9 +114,11 @@ def check_crossing(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]:
     Ranks on one node send each other nothing over a network. Only workloads whose data are what ranks send
     each other are checked; storage workloads, for example, are not.
     """
+    if "network" not in plan.varied:
+        return [], []
     sending = [case for case in plan.cases if case.workload in (plan.sending or ())]
     alone = [case for case in sending if case.layout.nodes == 1]
-    if "network" not in plan.varied or not alone:
+    if not alone:
         return [], []
     levels = (one for factor in all_factors(study) for one in factor.levels if "network" in one.settings)
     origin = next((one.origin for one in levels if one.origin), None)
@@ -116,7 +131,8 @@ def check_crossing(plan: Plan, study: Study) -> tuple[list[Fault], list[Fault]]:
     if len({case.network for case in alone}) == 1:
         return [], []
     message = (
-        f"{len(alone)} cases have one node: nothing that their ranks send each other crosses the networks in "
+        f"{count(len(alone), 'case has', 'cases have')} one node: nothing that their ranks send each other "
+        "crosses the networks in "
         "which they differ"
     )
     return [], [study.fault(origin, message)]
@@ -172,9 +188,9 @@ def _crowded(cases: Sequence[Case], site: Site) -> Iterator[str]:
     crowded = [one.layout for one in cases if one.layout in layouts] if layouts else []
     if crowded:
         layout = max(crowded, key=lambda one: one.ranks_per_node * one.threads)
-        what = "1 case shares" if len(crowded) == 1 else f"{len(crowded)} cases share"
-        threads = "1 thread" if layout.threads == 1 else f"{layout.threads} threads"
+        what = count(len(crowded), "case shares", "cases share")
+        threads = count(layout.threads, "thread")
         yield (
-            f"site {site.name}: {what} cores: up to {layout.ranks_per_node} ranks with {threads} "
-            f"each on a node of {site.slots_per_node} slots; ask for fewer, or mend slots_per_node"
+            f"site {site.name}: {what} cores: up to {count(layout.ranks_per_node, 'rank')} with {threads} "
+            f"each on a node of {count(site.slots_per_node, 'slot')}; ask for fewer, or mend slots_per_node"
         )

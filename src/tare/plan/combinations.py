@@ -1,10 +1,10 @@
-"""Make every combination of a study's levels, each as one set of settings. Pure."""
+"""Make every combination of a study's levels, and the settings that they make together. Pure."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TypeAlias
 
 from tare.core.study import Factor, Level, Study
 from tare.core.values import Scalar, Settings
@@ -12,45 +12,77 @@ from tare.core.values import Scalar, Settings
 CASES = "cases"
 """The name of the list of cases, where it is treated as one more factor."""
 
+Combination: TypeAlias = tuple[int, ...]
+"""One level of every factor, each by its index in its factor."""
 
-class Combination(NamedTuple):
-    """One level of every factor, and the settings that they make together.
 
-    `numbers` are the indices of the levels in their factors. Where several levels make a setting, the most
-    special factor wins (see `speciality`).
+class Combinations:
+    """The combinations of a study's levels.
+
+    Where several levels make a setting, the most special factor wins (see `speciality`).
     """
 
-    settings: dict[str, Scalar]
-    levels: tuple[Level, ...]
-    numbers: tuple[int, ...]
-    ranking: tuple[int, ...] = ()
-    """The indices of the factors, the most special one last."""
+    def __init__(self, study: Study) -> None:
+        self.factors = all_factors(study)
+        self._common = study.common
+        self._ranking = sorted(range(len(self.factors)), key=lambda index: speciality(self.factors[index]))
 
-    @property
-    def ranked(self) -> tuple[Level, ...]:
-        """Return the levels, that of the most special factor last."""
-        return tuple(self.levels[index] for index in self.ranking)
+    def __iter__(self) -> Iterator[Combination]:
+        """Yield every combination; the levels of the last factor change fastest."""
+        return itertools.product(*(range(len(factor.levels)) for factor in self.factors))
+
+    def levels(self, combination: Combination) -> list[Level]:
+        """Return the levels of a combination, in the order of the factors."""
+        return [factor.levels[number] for factor, number in zip(self.factors, combination, strict=True)]
+
+    def ranked(self, combination: Combination) -> list[Level]:
+        """Return the levels of a combination, that of the most special factor last."""
+        return [self.factors[index].levels[combination[index]] for index in self._ranking]
+
+    def settings(self, combination: Combination) -> dict[str, Scalar]:
+        """Return the settings that a combination makes, and those of all cases that it does not change."""
+        settings = dict(self._common)
+        for level in self.ranked(combination):
+            settings.update(level.settings)
+            if "ranks" in level.settings:
+                _lower_nodes(settings, level.settings)
+        return settings
+
+    def columns(self, names: Mapping[str, object]) -> Columns:
+        """Return what makes the settings `names`, none of which is one of a layout."""
+        ranked = [(index, self.factors[index].levels) for index in self._ranking]
+        own = [(index, [_only(names, level.settings) for level in levels]) for index, levels in ranked]
+        return Columns(_only(names, self._common), [(index, levels) for index, levels in own if any(levels)])
+
+
+class Columns:
+    """Some of the settings that combinations make.
+
+    `common` are those of all cases. `levels` are those of the levels of each factor that makes any, by the
+    index of the factor; the most special factor is the last.
+    """
+
+    def __init__(self, common: Settings, levels: Sequence[tuple[int, Sequence[Settings]]]) -> None:
+        self._common = common
+        self._levels = levels
+
+    def updated(
+        self, settings: Mapping[str, Scalar | None], combination: Combination
+    ) -> dict[str, Scalar | None]:
+        """Return `settings`, in their order, with the values that `combination` gives them."""
+        found = {**settings, **self._common}
+        for index, levels in self._levels:
+            found.update(levels[combination[index]])
+        return found
+
+
+def _only(names: Mapping[str, object], settings: Settings) -> Settings:
+    return {name: value for name, value in settings.items() if name in names}
 
 
 def all_factors(study: Study) -> tuple[Factor, ...]:
     """Return the factors of `study`; the list of its cases, if it has one, is the last factor."""
     return (*study.factors, Factor(CASES, study.cases)) if study.cases else study.factors
-
-
-def combinations(study: Study) -> Iterator[Combination]:
-    """Yield the combinations of `study`; the levels of the last factor change fastest."""
-    factors = all_factors(study)
-    ranking = tuple(sorted(range(len(factors)), key=lambda index: speciality(factors[index])))
-    all_numbers = itertools.product(*(range(len(factor.levels)) for factor in factors))
-    all_levels = itertools.product(*(factor.levels for factor in factors))
-    for numbers, levels in zip(all_numbers, all_levels, strict=True):
-        settings = dict(study.common)
-        for index in ranking:
-            special = levels[index].settings
-            settings.update(special)
-            if "ranks" in special:
-                _lower_nodes(settings, special)
-        yield Combination(settings, levels, numbers, ranking)
 
 
 def _lower_nodes(settings: dict[str, Scalar], special: Settings) -> None:

@@ -82,7 +82,9 @@ def _columns(cases: Iterable[Case]) -> dict[str, set[Scalar | None]]:
     own = {name for one in cases for name in one.parameters}
     others = {name for row in rows for name in row} - own
     found = {name: {row.get(name) for row in rows} for name in others}
-    return found | {name: {one.setting(name) for one in cases} for name in own}
+    for name in own:
+        found[name] = {one.parameters[name] if name in one.parameters else one.setting(name) for one in cases}
+    return found
 
 
 def _varies(name: str, by_workload: list[set[Scalar | None]]) -> bool:

@@ -7,11 +7,12 @@ import itertools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import NamedTuple
+from typing import cast
 
 import msgspec
 
-from tare.core.case import Binding, Case, Layout
+from tare.core.case import Binding, Case
+from tare.core.counting import count
 from tare.core.errors import Fault
 from tare.core.inputs import input_faults, input_name_fault
 from tare.core.plan import Edition
@@ -28,7 +29,8 @@ from tare.core.software import SOFTWARE_SETTINGS, Layers, layers_of, software_of
 from tare.core.study import DESIGN_SETTINGS, Exclusion, Factor, Level, Origin, Study, setting_order
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Parameter, Stage, Workload
-from tare.plan.combinations import Combination, all_factors, speciality
+from tare.plan.alike import Alike, Placed, Running
+from tare.plan.combinations import Combination, Combinations, speciality
 from tare.plan.content import Outline
 from tare.plan.layouts import (
     asked_names,
@@ -44,31 +46,6 @@ from tare.plan.merging import Merging
 
 _INPUTS = "inputs"
 _MOST_FAULTS = 50
-
-
-class _Placed(NamedTuple):
-    """The layout in which a case runs, or why it cannot, and the setting to blame."""
-
-    layout: Layout
-    fault: str = ""
-    at: str = ""
-
-
-class _Alike:
-    """What is worked out once for combinations that differ in nothing but parameters.
-
-    - `asked` is the outline of their cases as the study asks for them, with the layout settings `names` and
-      the binding `wish`. `used` are the outlines in which they run, by layout.
-    - `placed` and `reasons` are the same for all of them where their workload says so (see Workload).
-    """
-
-    def __init__(self, asked: Outline, names: frozenset[str], wish: Binding | None) -> None:
-        self.asked = asked
-        self.names = names
-        self.wish = wish
-        self.used: dict[Layout, Outline] = {}
-        self.placed: _Placed | None = None
-        self.reasons: tuple[str, ...] | None = None
 
 
 class Gathering:
@@ -91,45 +68,66 @@ class Gathering:
         self.merging = Merging(study)
         self.left_out: dict[int, set[str]] = {}
         self.edition = edition
-        self._alike: dict[tuple[object, ...], _Alike | str] = {}
-        self._factors = all_factors(study)
-        self._shaping = tuple(sorted(_set_names(study).intersection(DESIGN_SETTINGS)))
-        self._marked = tuple(index for index, one in enumerate(self._factors) if _has_marks(one))
+        self.combinations = Combinations(study)
+        self._alike: dict[tuple[int, ...], Alike | str] = {}
+        self._shapes = [_shapes(factor) for factor in self.combinations.factors]
         self._program_settings = _set_names(study) & PROGRAM_SETTINGS.keys()
         own = {name: tuple(self._own_parameters(one)) for name, one in self.workloads.items()}
         self._late = {name: tuple(one for one in ones if one.is_late) for name, ones in own.items()}
         self._defaults = {name: {one.name: self._default(one) for one in ones} for name, ones in own.items()}
+        self._columns = {name: self.combinations.columns(ones) for name, ones in self._defaults.items()}
         self._replaceable = {name: tuple(one for one in ones if one.unless) for name, ones in own.items()}
         self._digests = {name: self._digest(workload) for name, workload in self.workloads.items()}
         self._platform = next(iter(site.platforms), "")
         self._network = next(iter(site.networks), None)
         self._storage = next(iter(site.storage), None)
+        self._has_conditions = bool(study.where or study.exclude)
         self._has_around = bool(study.prologue or study.epilogue or study.inputs)
         self._dropped: Counter[str] = Counter()
 
-    def add(self, combination: Combination) -> None:
+    def add_all(self) -> None:
+        """Add the case of each combination of the study's levels."""
+        shapes = itertools.product(*self._shapes)
+        for combination, shape in zip(self.combinations, shapes, strict=True):
+            self._add(combination, shape)
+
+    def _add(self, combination: Combination, shape: tuple[int, ...]) -> None:
         """Add the case of `combination`, unless the study leaves it out or it is impossible."""
-        alike = self._alike_of(combination)
-        parameters = self._parameters_of(alike.asked.case.workload, combination) if alike else None
+        alike = self._alike_of(combination, shape)
+        parameters = self._parameters_of(alike.workload, combination) if alike else None
         if alike is None or parameters is None:
             return
+        running = alike.running or self._examined(alike, parameters, combination)
+        if running is None:
+            return
+        case = running.outline.with_parameters(parameters)
+        if self._has_conditions and self.edition is Edition.USED and self._is_left_out(case):
+            return
+        case = self.cases.setdefault(case.id, case)
+        self.merging.add(combination, case)
+        if not running.has_cases:
+            running.has_cases = True
+            self.asked[alike.workload].update(alike.names)
+            self.determined[alike.workload].update(running.differing)
+            self.merging.add_differing(combination, case, running.differing)
+
+    def _examined(
+        self, alike: Alike, parameters: dict[str, Scalar], combination: Combination
+    ) -> Running | None:
+        """Return how the case of `combination` runs; None if the study leaves it out or it is impossible."""
         asked = alike.asked.with_parameters(parameters)
         if self._is_left_out(asked, is_bound="bind" in alike.names):
-            return
+            return None
         reasons = self._reasons(asked, alike)
         for reason in reasons:
             self._report(f"{asked.workload}: {reason}", combination)
         if self._has_around:
             self._report_around(asked, has_stages=not reasons)
-        case = None if reasons else self._running(asked, alike, combination)
-        if case is None or (self.edition is Edition.USED and self._is_left_out(case)):
-            return
-        differing: dict[str, tuple[Scalar, Scalar]] = {}
-        if alike.names:
-            differing = difference(asked, case, alike.names)
-            self.asked[case.workload].update(alike.names)
-            self.determined[case.workload].update(differing)
-        self.merging.add(combination, self.cases.setdefault(case.id, case), differing)
+        running = None if reasons else self._running(asked, alike, combination)
+        depends = self._has_conditions or self._has_around or self._program_settings
+        if not depends and alike.reasons is not None and alike.placed is not None:
+            alike.running = running
+        return running
 
     def _report_around(self, case: Case, *, has_stages: bool) -> None:
         """Record the faults of what the study adds to the programs of `case`, at the key that adds it."""
@@ -154,35 +152,30 @@ class Gathering:
         """Return the fault that no case is left, at the condition that leaves out most combinations."""
         if not self._dropped:
             return self.study.fault(None, "no case is left; loosen 'where' or 'exclude'")
-        (text, count), *_ = self._dropped.most_common(1)
+        (text, n_dropped), *_ = self._dropped.most_common(1)
         kind, _, condition = text.partition(" ")
         origin = self.study.origins.get(kind)
         for one in self.study.exclude:
             if kind == "exclude" and one.text == condition and isinstance(one, Exclusion):
                 origin = one.origin or origin
         total = sum(self._dropped.values())
-        share = f"all of {total}" if count == total else f"{count} of {total}"
-        message = (
-            f"no case is left; loosen 'where' or 'exclude': {condition!r} leaves out {share} combinations"
-        )
+        share = f"{'all' if n_dropped == total else n_dropped} of {count(total, 'combination')}"
+        message = f"no case is left; loosen 'where' or 'exclude': {condition!r} leaves out {share}"
         return self.study.fault(origin, message)
 
-    def _alike_of(self, combination: Combination) -> _Alike | None:
+    def _alike_of(self, combination: Combination, shape: tuple[int, ...]) -> Alike | None:
         """Return what `combination` shares with those like it; None, with a fault recorded, for no case."""
-        settings, numbers = combination.settings, combination.numbers
-        shape = [settings.get(name) for name in self._shaping]
-        key = (*shape, *[numbers[index] for index in self._marked]) if self._marked else tuple(shape)
-        found = self._alike.get(key)
+        found = self._alike.get(shape)
         if found is None:
-            found = self._alike[key] = self._new_alike(combination)
+            found = self._alike[shape] = self._new_alike(combination)
         if isinstance(found, str):
             self._report(found, combination)
             return None
         return found
 
-    def _new_alike(self, combination: Combination) -> _Alike | str:
+    def _new_alike(self, combination: Combination) -> Alike | str:
         """Return what combinations like `combination` have in common, or why they make no case."""
-        settings = combination.settings
+        settings = self.combinations.settings(combination)
         name = settings.get("workload")
         if not isinstance(name, str) or name not in self.workloads:
             return "no workload; name one in 'factors' or 'cases'"
@@ -201,34 +194,34 @@ class Gathering:
             software=self._software(self.workloads[name], combination),
             names={
                 factor.name: level.name
-                for factor, level in zip(self._factors, combination.levels, strict=True)
+                for factor, level in self._chosen(combination)
                 if level.name and factor.name != "cases"
             },
         )
-        return _Alike(self._outline(case), asked_names(settings), wish)
+        return Alike(self._outline(case), asked_names(settings), wish)
 
     def _outline(self, case: Case) -> Outline:
         return Outline(case, self._digests[case.workload], self._late[case.workload])
 
+    def _chosen(self, combination: Combination) -> Iterator[tuple[Factor, Level]]:
+        return zip(self.combinations.factors, self.combinations.levels(combination), strict=True)
+
     def _parameters_of(self, workload: str, combination: Combination) -> dict[str, Scalar] | None:
         """Return the parameters of a case; None, with a fault recorded, where one has no value."""
-        settings, defaults = combination.settings, self._defaults[workload]
-        for one in self._replaceable[workload]:
-            if one.unless and settings.get(one.unless):
-                defaults = {**defaults, one.name: one.default}
-        found = {
-            name: value
-            for name, default in defaults.items()
-            if (value := settings.get(name, default)) is not None
-        }
-        if len(found) < len(defaults):
-            name = next(name for name in defaults if name not in found)
+        defaults = self._defaults[workload]
+        if self._replaceable[workload]:
+            settings = self.combinations.settings(combination)
+            replaced = (one for one in self._replaceable[workload] if settings.get(one.unless or ""))
+            defaults = {**defaults, **{one.name: one.default for one in replaced}}
+        found = self._columns[workload].updated(defaults, combination)
+        if None in found.values():
+            name = next(name for name, value in found.items() if value is None)
             cure = f"write 'workload: {{{workload}: {{{name}: …}}}}', or make it a factor"
             self._report(f"{workload} needs a value for {name!r}; {cure}", combination)
             return None
-        return found
+        return cast("dict[str, Scalar]", found)
 
-    def _reasons(self, asked: Case, alike: _Alike) -> tuple[str, ...]:
+    def _reasons(self, asked: Case, alike: Alike) -> tuple[str, ...]:
         """Return why `asked` cannot run; a workload may say that all that are alike have the same faults."""
         workload = self.workloads[asked.workload]
         reasons = alike.reasons
@@ -237,27 +230,24 @@ class Gathering:
             alike.reasons = reasons if getattr(workload, "has_faults_by_layout", False) else None
         return (*reasons, *program_faults(asked, workload)) if self._program_settings else reasons
 
-    def _running(self, asked: Case, alike: _Alike, combination: Combination) -> Case | None:
-        """Return the case with the layout in which it runs.
+    def _running(self, asked: Case, alike: Alike, combination: Combination) -> Running | None:
+        """Return how `asked` runs, with the layout that its workload starts.
 
         Returns None, with a fault recorded, where it cannot be bound, or cannot use its storage path or its
         network.
         """
-        if self.edition is Edition.ASKED:
-            return asked
-        placed = self._placed(asked, alike)
+        placed = Placed(asked.layout) if self.edition is Edition.ASKED else self._placed(asked, alike)
         if placed.fault:
             self._report(placed.fault, combination, {placed.at})
             return None
-        if placed.layout == asked.layout:
-            return asked
-        used = alike.used.get(placed.layout)
-        if used is None:
-            used = self._outline(msgspec.structs.replace(alike.asked.case, layout=placed.layout))
-            alike.used[placed.layout] = used
-        return used.with_parameters(asked.parameters)
+        found = alike.used.get(placed.layout)
+        if found is None:
+            used = msgspec.structs.replace(alike.asked.case, layout=placed.layout)
+            outline = alike.asked if placed.layout == asked.layout else self._outline(used)
+            found = alike.used[placed.layout] = Running(outline, difference(asked, used, alike.names))
+        return found
 
-    def _placed(self, asked: Case, alike: _Alike) -> _Placed:
+    def _placed(self, asked: Case, alike: Alike) -> Placed:
         """Return how `asked` runs; its workload may say that all that are alike run in the same way."""
         if alike.placed is not None:
             return alike.placed
@@ -266,7 +256,7 @@ class Gathering:
         alike.placed = placed if getattr(workload, "has_stages_by_layout", False) else None
         return placed
 
-    def _place(self, asked: Case, stages: tuple[Stage, ...], wish: Binding | None) -> _Placed:
+    def _place(self, asked: Case, stages: tuple[Stage, ...], wish: Binding | None) -> Placed:
         site = self.site
         platform = site.platforms.get(asked.platform) or Platform()
         layout, stage = used_layout(stages, asked.layout)
@@ -277,8 +267,8 @@ class Gathering:
             ("network", host_fault(asked, platform, site)),
         ):
             if fault:
-                return _Placed(layout, fault, at)
-        return _Placed(layout)
+                return Placed(layout, fault, at)
+        return Placed(layout)
 
     def _own_parameters(self, workload: Workload) -> Iterator[Parameter]:
         """Yield the parameters of `workload`, then the program settings that the study sets anywhere."""
@@ -291,7 +281,7 @@ class Gathering:
         Software adds up, while of other settings the most special one wins.
         """
         own = [one.name for one in workload.parameters]
-        places = [self.study.common, *(level.settings for level in combination.ranked)]
+        places = [self.study.common, *(one.settings for one in self.combinations.ranked(combination))]
         if workload.name == self.study.common.get("workload"):
             places.append(self.study.own_software)
         declared = [one.software for one in self.study.workloads if one.name == workload.name]
@@ -312,7 +302,7 @@ class Gathering:
 
     def _is_left_out(self, case: Case, *, is_bound: bool = True) -> bool:
         """Return whether a condition leaves out `case`; conditions see its binding only if it `is_bound`."""
-        if not self.study.where and not self.study.exclude:
+        if not self._has_conditions:
             return False
         row = {name: value for name, value in case.settings.items() if is_bound or name != "bind"}
         known = {**self._from_site(case), **row, **self.workloads[case.workload].derive(row)}
@@ -340,11 +330,11 @@ class Gathering:
     def _culprit(self, message: str, combination: Combination, names: frozenset[str]) -> Origin | None:
         """Return where the study sets a setting that `message` names: the place that takes effect."""
         ranked = sorted(
-            zip(self._factors, combination.levels, strict=True),
+            self._chosen(combination),
             key=lambda one: speciality(one[0]),
             reverse=True,
         )
-        named = names or _named_settings(message, combination.settings)
+        named = names or _named_settings(message, self.combinations.settings(combination))
         for _, level in ranked:
             if level.origin and named & (level.settings.keys() - {"workload"}):
                 return level.origin
@@ -352,7 +342,7 @@ class Gathering:
             if name in self.study.common and name in self.study.origins:
                 return self.study.origins[name]
         is_workload = [level.origin for _, level in ranked if level.origin and "workload" in level.settings]
-        others = [level.origin for level in reversed(combination.levels) if level.origin]
+        others = [level.origin for level in reversed(self.combinations.levels(combination)) if level.origin]
         return next(iter([*is_workload, *others]), self.study.origins.get("workload"))
 
 
@@ -362,10 +352,21 @@ def _named_settings(message: str, settings: Settings) -> frozenset[str]:
     return frozenset(name for name in settings if name in words)
 
 
-def _has_marks(factor: Factor) -> bool:
-    """Return whether levels of `factor` have names or load software, which adds up over the levels."""
-    own = SOFTWARE_SETTINGS
-    return any(one.name or not one.settings.keys().isdisjoint(own) for one in factor.levels)
+def _shapes(factor: Factor) -> list[int]:
+    """Return the number of the first level that is like each level of `factor` in all but parameters.
+
+    A level with a name, or one that loads software, which adds up over the levels, is like no other.
+    """
+    first: dict[frozenset[tuple[str, Scalar]], int] = {}
+    found = []
+    for number, level in enumerate(factor.levels):
+        settings = level.settings
+        if level.name or not settings.keys().isdisjoint(SOFTWARE_SETTINGS):
+            found.append(number)
+        else:
+            shape = frozenset((name, value) for name, value in settings.items() if name in DESIGN_SETTINGS)
+            found.append(first.setdefault(shape, number))
+    return found
 
 
 def _set_names(study: Study) -> set[str]:

@@ -5,9 +5,11 @@ A queue refuses a larger job, or lets it wait for ever (slurm.conf(5), EnforcePa
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.errors import Fault
 from tare.core.plan import Plan
 from tare.core.site import Site
@@ -28,12 +30,14 @@ def job_faults(plan: Plan, study: Study, site: Site, begun: Collection[str] = ()
 
 
 def _too_large(cases: Sequence[Case], study: Study, site: Site) -> Iterator[Fault]:
+    limits = {name: platform.options.max_nodes for name, platform in site.platforms.items()}
+    if not any(limits.values()):
+        return
     for case in cases:
-        most = site.platforms[case.platform].options.max_nodes
-        n_nodes = case.layout.nodes
+        most, n_nodes = limits[case.platform], case.layout.nodes
         if most and n_nodes > most:
             message = (
-                f"{case.workload} on {n_nodes} nodes, and a job of platform {case.platform} at site "
+                f"{case.workload} on {count(n_nodes, 'node')}, and a job of platform {case.platform} at site "
                 f"{site.name} has {most} at most (max_nodes); use {most} or fewer, or leave these cases out: "
                 f"'exclude: {{platform: {case.platform}, nodes: {n_nodes}}}'"
             )
@@ -45,14 +49,16 @@ def _too_long(new: Sequence[Case], every: Sequence[Case], study: Study, site: Si
 
     A packed job has the runs of a block, and these are of `every` case.
     """
-    used = {case.platform: site.platforms[case.platform].options for case in every}
-    for name in dict.fromkeys(case.platform for case in new):
+    n_cases = Counter([case.platform for case in every])
+    used = {name: site.platforms[name].options for name in n_cases}
+    for name in dict.fromkeys([case.platform for case in new]):
         options = used[name]
-        n_runs = sum(used[one.platform].asks_like(options) for one in every) if options.is_packed else 1
+        alike = (n for other, n in n_cases.items() if used[other].asks_like(options))
+        n_runs = sum(alike) if options.is_packed else 1
         minutes, most = options.job_minutes([study.timeout_s] * n_runs), options.max_minutes
         if not minutes or not most or minutes <= most:
             continue
-        what = f"a job of the {n_runs} runs of a block" if options.is_packed else "a job"
+        what = f"a job of the {count(n_runs, 'run')} of a block" if options.is_packed else "a job"
         each_s = int(study.timeout_s - (minutes - most) * 60 / n_runs)
         cure = f"write 'timeout: {each_s} s' or less" if each_s > 0 else "use fewer cases"
         if options.is_packed:

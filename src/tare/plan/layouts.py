@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from tare.core.case import Binding, Case, Layout
+from tare.core.counting import count
 from tare.core.site import Platform, Site
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Stage
@@ -44,7 +45,8 @@ def lay_out(
         per_node = per_node if per_node is not None else math.ceil(n_ranks / n_nodes)
     if not n_nodes <= n_ranks <= n_nodes * per_node:
         return (
-            f"{n_ranks} ranks do not fill {n_nodes} nodes with {per_node} ranks each; "
+            f"{count(n_ranks, 'rank does', 'ranks do')} not fill {count(n_nodes, 'node')} with "
+            f"{count(per_node, 'rank')} each; "
             "give two of nodes, ranks and ranks_per_node, or three that agree"
         )
     return Layout(n_nodes, n_ranks, per_node, int(threads or 1), bind)
@@ -56,7 +58,10 @@ def layout_at(settings: Settings, site: Site) -> Layout | str:
     layout = lay_out(nodes, ranks, ranks_per_node, threads)
     n_nodes = 0 if isinstance(layout, str) else layout.nodes
     if n_nodes > len(site.nodes):
-        return f"{n_nodes} nodes, but site {site.name} has {len(site.nodes)}; use {len(site.nodes)} or fewer"
+        return (
+            f"{count(n_nodes, 'node')}, but site {site.name} has {len(site.nodes)}; use {len(site.nodes)} "
+            "or fewer"
+        )
     return layout
 
 
@@ -108,7 +113,8 @@ def bind_fault(bind: Binding, layout: Layout, platform: Platform, site: Site) ->
     if site.shared_cores is None or layout.nodes == 1:
         return None
     shared = (
-        f"bind {bind.value}: the {layout.nodes} nodes of a case share the {site.shared_cores} cores of one "
+        f"bind {bind.value}: the {count(layout.nodes, 'node')} of a case share the "
+        f"{count(site.shared_cores, 'core')} of one "
         f"machine at site {site.name}"
     )
     own = chosen(layout, platform, site)
@@ -138,7 +144,8 @@ def storage_fault(case: Case, layout: Layout, stages: Sequence[Stage], site: Sit
         return None
     return (
         f"storage {case.storage!r} of site {site.name} is {path}, which is each node's own memory, and the "
-        f"{layout.ranks} ranks of {case.workload} on {layout.nodes} nodes share files; use a storage path "
+        f"{count(layout.ranks, 'rank')} of {case.workload} on {count(layout.nodes, 'node')} share files; "
+        "use a storage path "
         "that nodes share, or nodes: 1"
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.errors import Fault
 from tare.core.plan import Plan
 from tare.core.study import DESIGN_SETTINGS, Factor, Level, Origin, Study
@@ -53,19 +54,21 @@ class Merging:
     def __init__(self, study: Study) -> None:
         self._study = study
         self._factors = all_factors(study)
-        self._rows: dict[str, list[_Row]] = defaultdict(list)
+        self._rows: dict[str, list[tuple[Combination, Case]]] = defaultdict(list)
         self._differing: dict[str, dict[str, set[Scalar]]] = {}
         self._example: dict[str, _Row] = {}
 
-    def add(
+    def add(self, combination: Combination, case: Case) -> None:
+        """Add a combination and its case."""
+        self._rows[case.workload].append((combination, case))
+
+    def add_differing(
         self, combination: Combination, case: Case, differing: Mapping[str, tuple[Scalar, Scalar]]
     ) -> None:
-        """Add a combination, its case, and the layout settings whose used value is not the asked one."""
-        row = _Row(combination.numbers, case)
-        self._rows[case.workload].append(row)
+        """Add the layout settings of a combination whose used value is not the asked one."""
         for name, (asked, _) in differing.items():
             self._differing.setdefault(case.workload, {}).setdefault(name, set()).add(asked)
-            self._example.setdefault(case.workload, row)
+            self._example.setdefault(case.workload, _Row(combination, case))
 
     def repeated(self, plan: Plan) -> Iterator[Fault]:
         """Yield a fault for each level that the study lists twice."""
@@ -97,16 +100,17 @@ class Merging:
         """Return whether all levels of a factor make one case, for every workload."""
         everywhere = {one.workload: one for one in found if one.factor == factor and one.is_everywhere}
         for workload, rows in self._rows.items():
-            present = {row.numbers[factor] for row in rows}
+            present = {numbers[factor] for numbers, _ in rows}
             merged = everywhere.get(workload)
             if merged is None or set(merged.numbers) != present:
                 return False
         return True
 
     def _merged(self, workload: str) -> Iterator[_Merged]:
-        rows = self._rows[workload]
-        if len({row.case.id for row in rows}) == len(rows):
+        found = self._rows[workload]
+        if len({case.id for _, case in found}) == len(found):
             return
+        rows = [_Row(*one) for one in found]
         for index in range(len(self._factors)):
             contexts: dict[tuple[int, ...], list[_Row]] = {}
             for row in rows:
@@ -232,9 +236,9 @@ def _value(plan: Plan, factor: Factor, level: Level) -> str:
 def _runs(case: Case, *, is_bound: bool = False) -> str:
     """Return how a case runs: ``2 ranks run on 2 nodes with 1 thread each``."""
     layout = case.layout
-    ranks = "1 rank runs" if layout.ranks == 1 else f"{layout.ranks} ranks run"
-    nodes = "1 node" if layout.nodes == 1 else f"{layout.nodes} nodes"
-    threads = "1 thread" if layout.threads == 1 else f"{layout.threads} threads"
+    ranks = count(layout.ranks, "rank runs", "ranks run")
+    nodes = count(layout.nodes, "node")
+    threads = count(layout.threads, "thread")
     each = " each" if layout.ranks > 1 else ""
     bound = f", bound to {layout.binding.value}" if is_bound else ""
     return f"{ranks} on {nodes} with {threads}{each}{bound}"

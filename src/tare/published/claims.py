@@ -18,6 +18,7 @@ import msgspec
 import numpy as np
 
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.margins import is_beyond, is_within
 from tare.core.values import Scalar, Settings
 from tare.published.runs import as_campaign
@@ -225,7 +226,7 @@ def _why(claim: Claim, leans_to: ClaimVerdict, counts: tuple[int, int], *, has_i
     if counts == (1, 1):
         runs = "single runs have no interval"
     else:
-        runs = f"{counts[1]} and {counts[0]} runs: an interval takes {MIN_BLOCKS} on both sides"
+        runs = f"{counts[1]} and {count(counts[0], 'run')}: an interval takes {MIN_BLOCKS} on both sides"
     leaning = _LEANINGS[leans_to]
     if claim.kind is Judgement.EQUIVALENT:
         position = "within" if leans_to is ClaimVerdict.SUPPORTED else "beyond"
@@ -270,7 +271,8 @@ def _ranked(claim: Claim, data: Campaign) -> Evidence:
         verdict=verdict,
         leans_to=leaning if tau else ClaimVerdict.UNDECIDED,
         why=(
-            f"{round(chance * n_orders)} of the {n_orders} orders of {len(levels)} levels come as close to "
+            f"{round(chance * n_orders)} of the {n_orders} orders of {count(len(levels), 'level')} come as "
+            "close to "
             f"{order} ({chance * 100:.2g} %); at most {alpha * 100:g} % would decide"
         ),
     )

@@ -8,6 +8,7 @@ from typing import TypeVar
 from tare.analysis.scales.common_base import common_base
 from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.report.charts.figures import DrawnFigures, Figure, drawn_figures
 from tare.report.charts.kind import ChartFacts
 from tare.report.charts.packets import packet_sizes
@@ -24,14 +25,11 @@ from tare.report.value_tables import ValueTable, value_tables
 from tare.report.variants import Variants, lay_out
 from tare.report.words.accounting import Account, account
 from tare.report.words.answer import Answer, answer_all, reading
+from tare.report.words.answer_list import AnswerList, answer_list
 from tare.report.words.bounds import bound_rows, with_bounds
-from tare.report.words.numbers import count, exact_percent, listed, percent, visible
+from tare.report.words.numbers import exact_percent, listed, percent, visible
 
 PartT = TypeVar("PartT")
-
-
-MOST_ANSWERS = 12
-"""The most answers that a page shows unfolded."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -56,26 +54,9 @@ class Content:
     confidence: str
 
     @property
-    def open_answers(self) -> tuple[Answer, ...]:
-        """Return the answers that a page shows unfolded, in the plan’s order; of many, those that differ."""
-        if len(self.answers) <= MOST_ANSWERS:
-            return self.answers
-        first = sorted(self.answers, key=lambda one: not one.has_difference)[:MOST_ANSWERS]
-        return tuple(one for one in self.answers if one in first)
-
-    @property
-    def folded_answers(self) -> tuple[Answer, ...]:
-        """Return the other answers, in the plan's order."""
-        shown = {one.variant for one in self.open_answers}
-        return tuple(one for one in self.answers if one.variant not in shown)
-
-    @property
-    def folded_words(self) -> str:
-        """Return how many answers are folded, and how many of them differ."""
-        folded = self.folded_answers
-        n_differing = sum(one.has_difference for one in folded)
-        differing = f", {n_differing} of them worse or better in a figure" if n_differing else ""
-        return f"{count(len(folded), 'more contender')}{differing}"
+    def listed_answers(self) -> AnswerList:
+        """Return the answers that a page shows at once, and those that it folds."""
+        return answer_list(self.answers)
 
     def part(self, kind: type[PartT]) -> PartT | None:
         """Return the content of the section that has one of type `kind`, or None if the report has none."""
@@ -105,7 +86,7 @@ def content(
         study=visible(plan.study),
         question=visible(plan.question) or _question(variants),
         subtitle=_subtitle(campaign),
-        progress=f"{facts.account.n_done}/{facts.account.n_planned} runs",
+        progress=f"{facts.account.n_done}/{count(facts.account.n_planned, 'run')}",
         is_running=campaign.is_running,
         answers=tuple(with_bounds(one, facts.bounds) for one in answers),
         reading=reading(statistics.headlines, plan.margin),
@@ -129,7 +110,7 @@ def figures(
     selection: Selection = NO_SELECTION,
 ) -> DrawnFigures:
     """Return the figures of the report on `campaign`; no picture of them is made before it is used."""
-    variants = lay_out(campaign, statistics.comparisons.first_of_each())
+    variants = lay_out(campaign, statistics.comparisons.pairs())
     facts = _chart_facts(campaign, statistics, variants, read_timeline, selection)
     return drawn_figures(facts, selection.requests, Painter())
 
@@ -142,7 +123,7 @@ def _section_facts(
     selection: Selection,
 ) -> SectionFacts:
     """Return the facts; the charts are made first, since other processes draw them meanwhile."""
-    variants = lay_out(campaign, statistics.comparisons.first_of_each())
+    variants = lay_out(campaign, statistics.comparisons.pairs())
     charts = _chart_facts(campaign, statistics, variants, read_timeline, selection)
     drawn = drawn_figures(charts, selection.requests, painter) if painter else DrawnFigures()
     return SectionFacts(

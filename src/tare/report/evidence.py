@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from tare.core.attempt import Attempt
+from tare.core.counting import count
 from tare.core.errors import NOT_JSON, UnreadableFile
 from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
@@ -147,6 +148,5 @@ def _stream(one: SafeFolder, pseudonyms: Pseudonyms) -> str | None:
     tail = tail[tail.find(b"\n") + 1 :] or tail  # begin with a whole line: half a secret is not recognised
     left_out = size - len(head) - len(tail)
     parts = (head.decode("utf-8", "replace"), tail.decode("utf-8", "replace"))
-    return f"\n\n[ … {left_out} bytes left out here; the file in the campaign folder has them … ]\n\n".join(
-        visible(pseudonyms.text(part)) for part in parts
-    )
+    lack = f"{count(left_out, 'byte')} left out here; the file in the campaign folder has them"
+    return f"\n\n[ … {lack} … ]\n\n".join(visible(pseudonyms.text(part)) for part in parts)

@@ -9,14 +9,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 
+from tare.analysis.pairs import Pair
 from tare.core.campaign import Campaign
 from tare.core.case import Case
 from tare.core.comparison import Comparison
+from tare.core.counting import count
 from tare.core.plan import Plan
 from tare.core.study import setting_order
 from tare.core.values import Scalar
 from tare.core.workload import ParameterKind
-from tare.report.words.numbers import coordinate, count, counts_bytes, is_number, visible
+from tare.report.words.numbers import coordinate, counts_bytes, is_number, visible
 
 DERIVED = ("ranks", "ranks_per_node", "threads", "bind")
 """The settings that a name leaves out where they follow from the number of nodes."""
@@ -97,13 +99,13 @@ class Variants:
         return f"{self.variant_of[case].name} · {self.configuration_of[case].label}"
 
 
-def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Variants:
+def lay_out(campaign: Campaign, compared: Iterable[Pair | Comparison]) -> Variants:
     """Return the variants and configurations of the cases of `campaign`.
 
     Variants differ in the settings in which any contender differs from its reference.
     """
     cases = campaign.plan.cases
-    keys = _variant_keys(campaign, comparisons)
+    keys = _variant_keys(campaign, compared)
     named_by = _naming_factors(cases, keys)
     names = {case.id: _variant_name(case, keys, named_by, campaign.plan) for case in cases}
     has_reference = bool(campaign.plan.reference)
@@ -132,8 +134,8 @@ def lay_out(campaign: Campaign, comparisons: Iterable[Comparison]) -> Variants:
     )
 
 
-def _variant_keys(campaign: Campaign, comparisons: Iterable[Comparison]) -> tuple[str, ...]:
-    differing = {name for one in comparisons for name in (*one.reference, *one.contender)}
+def _variant_keys(campaign: Campaign, compared: Iterable[Pair | Comparison]) -> tuple[str, ...]:
+    differing = {name for one in compared for name in (*one.reference, *one.contender)}
     differing |= set(campaign.plan.reference)
     if not differing:
         differing = {"platform", "network", "storage", "io"}

@@ -31,7 +31,8 @@ For a mean of n values with lag-one correlation r, it is √(V (n − 1)/(n − 
 simulation (tests/truth/test_lasting.py), and up to 2.9 times at 0.5 %.
 """
 
-_SIGNS = 0.2
+SIGNS = 0.2
+"""A correlation whose p value is no larger is allowed for."""
 _SURE = 0.05
 _FEWEST = 3.0
 
@@ -95,7 +96,7 @@ def allow_for(
     """
     n = found.n_blocks.astype(np.float64)
     seen = lag_one(_logs(found, reference, contender, n >= LEAST_BLOCKS))
-    is_alike = seen.p <= _SIGNS
+    is_alike = seen.p <= SIGNS
     if not is_alike.any():
         return found, np.full(len(n), np.nan)
     worth = _worth(seen, n)
@@ -145,7 +146,7 @@ def allowance(series: Floats, confidence: float = CONFIDENCE) -> Allowance:
     """
     n = np.isfinite(series).sum(axis=0).astype(np.float64)
     seen = lag_one(series)
-    is_alike = (seen.p <= _SIGNS) & (n >= LEAST_BLOCKS)
+    is_alike = (seen.p <= SIGNS) & (n >= LEAST_BLOCKS)
     factor = np.ones(len(n))
     worth = _worth(seen, n)[is_alike]
     wider, usual = (

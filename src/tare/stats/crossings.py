@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ import numpy as np
 from tare.core.interval import Bounded
 from tare.stats.autocorrelation import allowance, without_unresolved
 from tare.stats.equivalence import difference_p_values
-from tare.stats.estimates import estimate
+from tare.stats.estimates import Estimates, estimate
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats, geometric_intervals, half_widths, moments
 from tare.stats.multiplicity import holm
 from tare.stats.ratios import Ratios, multiplied, select_columns
@@ -41,6 +42,19 @@ class Crossing(NamedTuple):
     is_certain: bool
 
 
+class Sides(NamedTuple):
+    """Two curves over rising, positive `xs`, each blocks × points, the rows of both in the order of time.
+
+    `rounding` is how far rounding of printed values may have moved each ratio, as a logarithm; None if not at
+    all.
+    """
+
+    xs: Sequence[float]
+    one: Floats
+    other: Floats
+    rounding: Floats | None = None
+
+
 class Plateau(NamedTuple):
     """Columns: the first within the margin of the best, those that surely are, and the first that may be.
 
@@ -55,21 +69,18 @@ class Plateau(NamedTuple):
 
 
 class _Logs(NamedTuple):
-    """The logarithms of x and of other / one (blocks × points), and the mean of the latter.
+    """The logarithms of x and of other / one (blocks × points).
 
     `rounding` is how far rounding of printed values may have moved each mean.
     """
 
     x: Floats
     ratio: Floats
-    mean: Floats
     rounding: Floats
 
 
-def crossings(
-    xs: Sequence[float], one: Floats, other: Floats, *, rounding: Floats | None = None
-) -> list[Crossing]:
-    """Return where other / one crosses 1 along rising, positive `xs`; the sides are blocks × points.
+def crossings(every: Iterable[Sides]) -> list[list[Crossing]]:
+    """Return where other / one crosses 1, for each of `every`, all of which have the same blocks.
 
     A crossing is certain if it lies between two points at which the ratio surely is on different sides of 1,
     with intervals for all points together (Bonferroni). So noise about 1 makes no crossings.
@@ -79,33 +90,51 @@ def crossings(
     points that are more than a factor of four apart, the interval covers at least the whole gap. With fewer
     than three blocks, each change of side is returned, without an interval and not certain. Blocks are in the
     order of time, and intervals are wider where they resemble the one before; points where few blocks surely
-    do are no evidence. `rounding` is how far rounding of printed values may have moved each ratio, as a
-    logarithm; it widens all intervals.
+    do are no evidence. Rounding widens all intervals.
     """
+    found: list[list[Crossing]] = []
+    alike: dict[int, dict[int, _Logs]] = defaultdict(dict)
+    for number, sides in enumerate(every):
+        found.append([])
+        if (logs := _logs(sides)) is not None:
+            alike[len(logs.x)][number] = logs
+    for n_points, held in alike.items():
+        all_at_once = 1 - (1 - CONFIDENCE) / n_points
+        means = estimate(np.exp(np.hstack([logs.ratio for logs in held.values()])), all_at_once)
+        for at, (number, logs) in enumerate(held.items()):
+            found[number] = _crossings_of(logs, means, slice(at * n_points, (at + 1) * n_points))
+    return found
+
+
+def _logs(sides: Sides) -> _Logs | None:
+    """Return the points that both sides have, or None if the mean of no ratio, or of each, is below 1."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        logs = np.log(other / one)
+        logs = np.log(sides.other / sides.one)
     is_there = np.isfinite(logs)
     is_below = np.where(is_there, logs, 0.0).sum(axis=0) < 0
     kept = np.flatnonzero(is_there.any(axis=0))
     if not 0 < is_below[kept].sum() < len(kept):
-        return []  # the usual case, and this check takes a hundredth of the time
+        return None
     logs[~is_there] = np.nan
-    x = np.log(np.asarray(xs, np.float64)[kept])
-    all_at_once = 1 - (1 - CONFIDENCE) / len(kept)
-    found = estimate(np.exp(logs[:, kept]), all_at_once)
-    shifts = np.zeros(len(kept)) if rounding is None else rounding[kept]
-    held = _Logs(x, logs[:, kept], np.log(found.value), shifts)
-    if not np.isfinite(found.low).any():
-        return [_crossing(held, segment, is_certain=False) for segment in _changes(held.mean, 0, len(x) - 1)]
-    low, high = found.low * np.exp(-shifts), found.high * np.exp(shifts)
+    shifts = np.zeros(len(kept)) if sides.rounding is None else sides.rounding[kept]
+    return _Logs(np.log(np.asarray(sides.xs, np.float64)[kept]), logs[:, kept], shifts)
+
+
+def _crossings_of(logs: _Logs, means: Estimates, own: slice) -> list[Crossing]:
+    """Return the crossings of two curves; `own` are the columns of their points among the `means`."""
+    mean, low, high = np.log(means.value[own]), means.low[own], means.high[own]
+    if not np.isfinite(low).any():
+        changes = _changes(mean, 0, len(mean) - 1)
+        return [_crossing(logs, mean, segment, is_certain=False) for segment in changes]
+    low, high = low * np.exp(-logs.rounding), high * np.exp(logs.rounding)
     sides = np.where(low > 1, 1, np.where(high < 1, -1, 0))
-    sides[np.isfinite(found.allowance.unresolved)] = 0
+    sides[np.isfinite(means.allowance.unresolved[own])] = 0
     decided = np.flatnonzero(sides).tolist()
     crossing = []
     for before, after in itertools.pairwise(decided):
         if sides[before] != sides[after]:
-            changes = list(_changes(held.mean, before, after))
-            crossing.append(_crossing(held, changes[len(changes) // 2], is_certain=True))
+            segments = list(_changes(mean, before, after))
+            crossing.append(_crossing(logs, mean, segments[len(segments) // 2], is_certain=True))
     return crossing
 
 
@@ -116,10 +145,10 @@ def _changes(mean: Floats, first: int, last: int) -> Iterator[int]:
             yield left
 
 
-def _crossing(logs: _Logs, segment: int, *, is_certain: bool) -> Crossing:
-    left, right = float(logs.mean[segment]), float(logs.mean[segment + 1])
+def _crossing(logs: _Logs, mean: Floats, segment: int, *, is_certain: bool) -> Crossing:
+    left, right = float(mean[segment]), float(mean[segment + 1])
     first, weights = _weights(logs.x, segment)
-    means = weights @ logs.mean[first : first + weights.shape[1]]
+    means = weights @ mean[first : first + weights.shape[1]]
     before = next(_changes(means, 0, len(means) - 1))
     share = _zero(_SHARES[before : before + 2], means[before : before + 2])
     x = _x_at(logs, segment, share)

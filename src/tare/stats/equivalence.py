@@ -21,8 +21,10 @@ def difference_p_values(found: Ratios) -> Floats:
     the sign test. It is below 1 − confidence exactly where the interval excludes 1. A difference that
     rounding alone may cause does not count.
     """
-    two_sided: Floats = 2 * np.minimum(_above(found, 1.0), _below(found, 1.0))
-    return np.minimum(two_sided, 1.0)
+    by_t = _upper_tails(np.abs(_distance(found, 1.0)), found)
+    if found.logs.size:
+        by_t = _of_medians(found, by_t, np.minimum(*_sign_tails(found, 1.0, 1.0)))
+    return np.minimum(2 * by_t, 1.0)
 
 
 def equivalence_p_values(found: Ratios, margin: float) -> Floats:
@@ -33,28 +35,24 @@ def equivalence_p_values(found: Ratios, margin: float) -> Floats:
     belongs to the nearer end.
     """
     least, most = margin_ends(margin)
-    return np.maximum(_above(found, least), _below(found, most))
+    by_t = _upper_tails(np.minimum(_distance(found, least), -_distance(found, most)), found)
+    if found.logs.size:
+        by_t = _of_medians(found, by_t, np.maximum(*_sign_tails(found, least, most)))
+    return by_t
 
 
-def _above(found: Ratios, limit: float) -> Floats:
-    """Return the p value of a ratio of `limit` or less; it is small if the ratio is clearly above."""
-    by_t = _upper_tails(_distance(found, limit) - found.rounding, found)
-    return _of_medians(found, by_t, found.logs, np.log(limit))
+def _sign_tails(found: Ratios, least: float, most: float) -> tuple[Floats, Floats]:
+    """Return the p values of a median of `least` or less, and of one of `most` or more."""
+    rounding = found.rounding[:, np.newaxis]
+    above = sign_tails(found.logs - rounding, found.worth, np.log(least))
+    below = sign_tails(-found.logs - rounding, found.worth, -np.log(most))
+    return above, below
 
 
-def _below(found: Ratios, limit: float) -> Floats:
-    """Return the p value of a ratio of `limit` or more."""
-    by_t = _upper_tails(-_distance(found, limit) - found.rounding, found)
-    return _of_medians(found, by_t, -found.logs, -np.log(limit))
-
-
-def _of_medians(found: Ratios, p_values: Floats, logs: Floats, limit: float) -> Floats:
+def _of_medians(found: Ratios, by_t: Floats, by_sign: Floats) -> Floats:
     """Return the p values, for medians those of the sign test; NaN for medians without an interval."""
-    if not logs.size:
-        return p_values
-    tails = sign_tails(logs - found.rounding[:, np.newaxis], found.worth, limit)
-    is_median = found.design == Design.MEDIAN
-    return np.where(is_median, np.where(np.isfinite(found.low), tails, np.nan), p_values)
+    of_medians = np.where(np.isfinite(found.low), by_sign, np.nan)
+    return np.where(found.design == Design.MEDIAN, of_medians, by_t)
 
 
 def _distance(found: Ratios, limit: float) -> Floats:
@@ -72,9 +70,10 @@ def _distance(found: Ratios, limit: float) -> Floats:
 
 
 def _upper_tails(distance: Floats, found: Ratios) -> Floats:
-    """Return P(T(ν) ≥ distance / error)."""
+    """Return P(T(ν) ≥ (distance − rounding) / error): small if the ratio lies clearly beyond a limit."""
     from scipy.special import stdtr
 
     with np.errstate(invalid="ignore"):
-        tails: Floats = stdtr(found.freedom, -distance / np.maximum(found.error, _EXACT))
+        beyond = distance - found.rounding
+        tails: Floats = stdtr(found.freedom, -beyond / np.maximum(found.error, _EXACT))
     return np.where(np.isfinite(found.error), tails, np.nan)

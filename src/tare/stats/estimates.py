@@ -109,7 +109,7 @@ def _series(values: Floats, is_arithmetic: npt.NDArray[np.bool_]) -> Floats:
         series = np.log(values)
         if is_arithmetic.any():
             others = values[:, is_arithmetic]
-            series[:, is_arithmetic] = others / np.nanmax(np.abs(others), axis=0)
+            series[:, is_arithmetic] = others / np.fmax.reduce(np.abs(others), axis=0)
     return series
 
 

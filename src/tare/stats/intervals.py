@@ -120,6 +120,7 @@ def t_factors(freedom: Floats, confidence: float) -> Floats:
 
     if freedom.size and (freedom == freedom.flat[0]).all():
         return np.full_like(freedom, stdtrit(max(float(freedom.flat[0]), 1.0), 0.5 + confidence / 2))
-    distinct, which = np.unique(np.maximum(freedom, 1.0), return_inverse=True)
-    quantiles: Floats = stdtrit(distinct, 0.5 + confidence / 2)[which]
+    counted = np.maximum(freedom, 1.0)
+    distinct = np.unique(counted)
+    quantiles: Floats = stdtrit(distinct, 0.5 + confidence / 2)[np.searchsorted(distinct, counted)]
     return quantiles

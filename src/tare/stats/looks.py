@@ -9,6 +9,7 @@ Methods, ch. 7).
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Iterator, Sequence
 from typing import overload
 
@@ -67,6 +68,16 @@ _BOUNDS: Floats = np.linspace(0, 12, 161)
 """Standard errors among which the bound of a look is searched."""
 
 _SMALLEST = 1e-12
+
+
+def next_look(looks: Looks) -> Looks:
+    """Return the looks with one more, at twice the blocks of the last, in the least whole numbers.
+
+    Levels depend on the ratios of the numbers of blocks alone, so that all columns with one look share them.
+    """
+    following = (*looks, 2 * looks[-1])
+    divisor = math.gcd(*following)
+    return tuple(one // divisor for one in following)
 
 
 def spent(looks: Looks) -> Floats:

@@ -98,13 +98,19 @@ def _blocks_of_medians(
 
 def _blocks_for(slack: Floats, scatter: Floats, confidence: float) -> Floats:
     """Return the least n with t(n − 1)/√n · scatter below `slack`; inf where MOST_BLOCKS is too few."""
-    n = np.arange(MIN_BLOCKS, MOST_BLOCKS + 1, dtype=np.float64)
-    widths = t_factors(n - 1, confidence) / np.sqrt(n)
+    n, widths = _widths(confidence)
     with np.errstate(divide="ignore", invalid="ignore"):
         wanted = np.where(slack > 0, slack / scatter, -np.inf)
     n_wider = np.searchsorted(-widths, -wanted, side="right")  # widths fall as n grows
     found: Floats = np.append(n, np.inf)[n_wider]
     return found
+
+
+@functools.lru_cache(maxsize=512)
+def _widths(confidence: float) -> tuple[Floats, Floats]:
+    """Return all n up to MOST_BLOCKS, and t(n − 1)/√n of each."""
+    n = np.arange(MIN_BLOCKS, MOST_BLOCKS + 1, dtype=np.float64)
+    return n, t_factors(n - 1, confidence) / np.sqrt(n)
 
 
 def _noncentralities(freedom: Floats, level: float, power: float) -> Floats:

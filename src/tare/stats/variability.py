@@ -6,6 +6,7 @@ import dataclasses
 
 import numpy as np
 
+from tare.stats.autocorrelation import LEAST_BLOCKS, SIGNS, lag_one
 from tare.stats.intervals import MIN_BLOCKS, Counts, Floats, moments
 
 MIN_FOR_CV = 5
@@ -13,6 +14,8 @@ MIN_FOR_CV = 5
 
 _KURTOSIS = 9.0
 _OF_BLOCKS = 0.6
+_MOST_CORRELATION = 0.9
+_LEAST_SHARE = 0.3
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -39,7 +42,8 @@ def scatters(logs: Floats, confidence: float = 0.95, *, rounding: Floats | None 
     Comp. Stat. Data Analysis 50:775). Few values seldom show their tails. So for the upper end κ is at least
     9, that of exponential delays, but no more than 0.6 n. Each end misses in at most 2.5 % of cases where the
     noise is normal, log-normal or exponential. No interval can include a mode that no block has shown. NaN
-    with fewer than three blocks, and no interval below five. `rounding` is how far rounding may have moved
+    with fewer than three blocks, and no interval below five. From ten blocks on, it allows for blocks that
+    resemble the one before (see _lasting). `rounding` is how far rounding may have moved
     each mean, as a share of it: where it moves a mean, it hides as much scatter, and makes as much.
     """
     from scipy.special import ndtri
@@ -51,12 +55,13 @@ def scatters(logs: Floats, confidence: float = 0.95, *, rounding: Floats | None 
     has_interval = (n >= MIN_FOR_CV) & (variance > 0)
     with np.errstate(divide="ignore", invalid="ignore"):
         kurtosis = _kurtosis(logs, found.mean)
+        share, wider = _lasting(logs, n)
         c = np.where(n > z, n / (n - z), np.inf)
         low, high = (
-            np.where(has_interval, np.log(c * variance) + sign * z * _error(one, c, n), np.nan)
-            for sign, one in (
-                (-1, kurtosis),
-                (1, np.maximum(kurtosis, np.minimum(_KURTOSIS, _OF_BLOCKS * n))),
+            np.where(has_interval, np.log(c * found_variance) + sign * z * wider * _error(one, c, n), np.nan)
+            for sign, one, found_variance in (
+                (-1, kurtosis, variance),
+                (1, np.maximum(kurtosis, np.minimum(_KURTOSIS, _OF_BLOCKS * n)), variance / share),
             )
         )
     low, high = np.where(n > z, low, -np.inf), np.where(n > z, high, np.inf)
@@ -64,6 +69,21 @@ def scatters(logs: Floats, confidence: float = 0.95, *, rounding: Floats | None 
     least, most = (_cv(np.where(has_interval, np.exp(end), no_scatter)) for end in (low, high))
     by = np.zeros(len(n)) if rounding is None else rounding
     return Scatters(n, _cv(variance), np.maximum(least - by, 0.0), most + by)
+
+
+def _lasting(logs: Floats, n: Counts) -> tuple[Floats, Floats]:
+    """Return which share of the variance s² finds, and how many times its error is, where blocks are alike.
+
+    With a correlation rᵏ of blocks k apart, s² is σ² (1 − (V − 1)/(n − 1)) with V = (1 + r)/(1 − r), and n
+    squares count as n (1 − r²)/(1 + r²) (Bartlett 1946, J. R. Stat. Soc. Suppl. 8:27). r has its bias taken
+    off, and is 0 without a sign of it, as for ratios (autocorrelation.allow_for). Without this, 9 % of
+    intervals of 100 runs with r = 0.7 missed the true value.
+    """
+    found = lag_one(logs)
+    is_alike = (n >= LEAST_BLOCKS) & (found.p <= SIGNS)
+    r = np.where(is_alike, np.clip((found.r + 1 / n) / (1 - 3 / n), 0.0, _MOST_CORRELATION), 0.0)
+    share = 1 - ((1 + r) / (1 - r) - 1) / (n - 1)
+    return np.maximum(share, _LEAST_SHARE), np.sqrt((1 + r**2) / (1 - r**2))
 
 
 def _kurtosis(logs: Floats, mean: Floats) -> Floats:

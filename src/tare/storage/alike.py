@@ -37,6 +37,8 @@ class Alike:
         for name in _MAPPINGS:
             if not getattr(attempt, name):
                 force_setattr(attempt, name, self._nothing)
+        if attempt.left_out:
+            force_setattr(attempt, "left_out", [*map(sys.intern, attempt.left_out)])
         force_setattr(attempt, "hosts", self._hosts.setdefault(tuple(attempt.hosts), attempt.hosts))
         for series in attempt.series:
             force_setattr(series, "fom", sys.intern(series.fom))

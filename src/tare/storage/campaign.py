@@ -22,6 +22,7 @@ import msgspec
 from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign, Environment
 from tare.core.case import Pass
+from tare.core.collection import no_collection
 from tare.core.errors import CampaignError, NoCampaign, UsageError
 from tare.core.plan import Plan
 from tare.core.safe_folder import SafeFolder
@@ -54,6 +55,17 @@ _ATTEMPT = re.compile(r"attempts/(?P<case>[^/]+)/(?P<block>0|-?[1-9]\d{0,8})\.(?
 def is_campaign(folder: Path) -> bool:
     """Return whether `folder` holds a campaign. Raises UnreadableFile where that is unknown."""
     return SafeFolder(folder, PLAN).is_file()
+
+
+def file_numbers(folder: Path) -> str:
+    """Return the inode numbers of a campaign's folder and journal; empty if it has no journal.
+
+    They are the same on all hosts that share the folder. A copy of the folder has others.
+    """
+    try:
+        return f"{folder.stat().st_ino}-{(folder / JOURNAL).stat().st_ino}"
+    except OSError:
+        return ""
 
 
 def open_journal(folder: Path) -> Journal:
@@ -114,6 +126,7 @@ def read_plan(folder: Path) -> Plan:
     return plan
 
 
+@no_collection()
 def read_campaign(folder: Path) -> Campaign:
     """Return the campaign in `folder` up to now, also while it runs.
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.errors import Fault, FileFaults, UsageError
 from tare.core.user_files import read_given
 
@@ -97,7 +98,7 @@ def _header_faults(names: Sequence[str]) -> Iterator[str]:
 
 def _row_fault(cells: Sequence[str], names: Sequence[str], known: FactorRow | None) -> str:
     if len(cells) != len(names):
-        return f"{len(cells)} cells, but the header has {len(names)} columns"
+        return f"{count(len(cells), 'cell')}, but the header has {count(len(names), 'column')}"
     if "\0" in cells[0]:
         return "the path holds a NUL character, which no name of a file does; remove it"
     if not cells[0].strip():

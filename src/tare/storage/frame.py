@@ -9,6 +9,7 @@ import msgspec
 
 from tare.core.attempt import Attempt, Series, State
 from tare.core.campaign import Campaign
+from tare.core.collection import no_collection
 from tare.core.plan import Plan
 from tare.core.values import Scalar
 from tare.core.workload import Better
@@ -36,6 +37,7 @@ class _Rows(msgspec.Struct):
     coordinates: dict[str, list[Scalar | None]]
 
 
+@no_collection()
 def tidy(campaign: Campaign) -> pl.DataFrame:
     """Return every measurement of every attempt as one row, in the order of the journal.
 

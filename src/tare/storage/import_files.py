@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,6 +23,7 @@ class ReadFile(NamedTuple):
     check: str = ""
     series: tuple[Series, ...] = ()
     printed: Mapping[str, tuple[Scalar, ...]] = {}
+    left_out: tuple[str, ...] = ()
 
 
 class ReadFiles(NamedTuple):
@@ -58,6 +59,17 @@ def joined(files: Sequence[ReadFiles]) -> Iterator[ReadFiles]:
             yield one._replace(case=other.case)
         else:
             yield one
+
+
+def without_value(files: Iterable[ReadFiles]) -> Iterator[str]:
+    """Yield a remark for each figure that files print without a value: in which files, and why."""
+    found: dict[str, list[str]] = defaultdict(list)
+    for one in files:
+        for sentence in one.judged.left_out:
+            found[sentence].append(one.source.path)
+    for sentence, paths in found.items():
+        others = f" and {len(paths) - 1} more" if len(paths) > 1 else ""
+        yield f"{paths[0]}{others}: {sentence}"
 
 
 def undivided(files: Sequence[ReadFiles]) -> Iterator[str]:

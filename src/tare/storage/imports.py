@@ -28,7 +28,7 @@ from tare.core.workload import Fom
 from tare.plan import identified, lay_out, varied_settings
 from tare.storage.campaign import freeze, open_journal
 from tare.storage.candidates import Candidate
-from tare.storage.import_files import ReadFile, ReadFiles, joined, undivided
+from tare.storage.import_files import ReadFile, ReadFiles, joined, undivided, without_value
 from tare.storage.import_summary import Understood, understand
 from tare.storage.journal import AttemptEnded, BlockBegan
 from tare.storage.journal_state import JournalState
@@ -135,7 +135,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
                 remarks.append(f"{name} has the same content as {elsewhere}; is one a copy?")
             by_content[source.sha256].append((case.id, name))
             new.append(read)
-        remarks += undivided(new)
+        remarks += [*undivided(new), *without_value(new)]
         return new, n_known
 
     def _readable(self, candidates: Iterable[Candidate], refused: list[Refused]) -> list[ReadFiles]:
@@ -220,6 +220,7 @@ class Importer(msgspec.Struct, frozen=True, kw_only=True):
             series=list(judged.series),
             source=placed.source,
             printed={name: list(values) for name, values in judged.printed.items()},
+            left_out=list(judged.left_out),
         )
         argv = ("tare", "import", self.workload, placed.source.path)
         evidence = _evidence_name(self.output, path)

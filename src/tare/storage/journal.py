@@ -26,6 +26,7 @@ from types import TracebackType
 import msgspec
 
 from tare.core.attempt import Attempt
+from tare.core.descriptors import write_all
 from tare.core.errors import NOT_JSON, CampaignError, CampaignLocked, UnreadableFile, UsageError
 from tare.core.safe_folder import SafeFolder
 from tare.core.values import CaseId, EpochSeconds, Ordinal
@@ -189,9 +190,7 @@ class Journal:
         self._require_readable(line)
         try:
             end = os.fstat(self._descriptor).st_size
-            written = os.write(self._descriptor, line)
-            while written < len(line):  # a full disk may take only a part of the line
-                written += os.write(self._descriptor, line[written:])
+            write_all(self._descriptor, line)
             if is_synced:
                 os.fdatasync(self._descriptor)
         except OSError as error:

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from tare.core import log
+from tare.core.counting import count
 from tare.core.errors import NOT_JSON
 from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
@@ -202,7 +203,7 @@ def _shown_words(words: Sequence[str], pseudonyms: Pseudonyms) -> tuple[str, ...
     shown = [
         _cut(one, len(one)) for one in pseudonyms.argv([one[:_LOOKED_THROUGH] for one in words[:_MOST_WORDS]])
     ]
-    more = [f"… and {len(words) - _MOST_WORDS} words more"] if len(words) > _MOST_WORDS else []
+    more = [f"… and {count(len(words) - _MOST_WORDS, 'word')} more"] if len(words) > _MOST_WORDS else []
     return (*shown, *more)
 
 

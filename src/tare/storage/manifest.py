@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import errno
 import hashlib
-import os
 import re
 from collections.abc import Iterator
 from contextlib import ExitStack
@@ -55,9 +54,9 @@ def write_manifest(folder: SafeFolder) -> str:
 
 def _lines(folder: SafeFolder) -> Iterator[str]:
     """Yield a line for each file. Raises UnreadableFile if the file system fails."""
-    for name in _names(folder):
+    for name, file in _files(folder):
         try:
-            yield f"{_digest(folder / name)}  {name}\n"
+            yield f"{_digest(file)}  {name}\n"
         except UnreadableFile:
             raise
         except OSError:
@@ -134,21 +133,19 @@ def n_listed(folder: SafeFolder) -> int:
         return 0
 
 
-def _names(root: SafeFolder) -> list[str]:
-    """Return the names of files in and below `root`, outermost first, at most MOST_FILES.
+def _files(root: SafeFolder) -> list[tuple[str, SafeFolder]]:
+    """Return the files in and below `root` by their names, outermost first, at most MOST_FILES.
 
     A folder that its program has closed is left out. Raises UnreadableFile if the file system fails.
     """
-    found, folders = list[str](), [""]
+    found, folders = list[tuple[str, SafeFolder]](), [("", root)]
     for _ in range(_DEPTH):
-        below = list[str]()
-        for folder in folders:
-            at = root / folder if folder else root
-            prefix = f"{folder}/" if folder else ""
+        below = list[tuple[str, SafeFolder]]()
+        for prefix, folder in folders:
             try:
-                files, inner = at.files_and_folders()
-                found += [prefix + one.name for one in files if prefix + one.name != NAME]
-                below += [prefix + one.name for one in inner]
+                files, inner = folder.files_and_folders()
+                found += [(prefix + one.name, one) for one in files if prefix + one.name != NAME]
+                below += [(f"{prefix}{one.name}/", one) for one in inner]
             except UnreadableFile as error:
                 if error.errno in STORAGE_FAULTS:
                     raise
@@ -158,12 +155,12 @@ def _names(root: SafeFolder) -> list[str]:
     return _plain(found)
 
 
-def _plain(names: list[str]) -> list[str]:
-    return [name for name in names[:MOST_FILES] if name.isprintable()]
+def _plain(files: list[tuple[str, SafeFolder]]) -> list[tuple[str, SafeFolder]]:
+    return [one for one in files[:MOST_FILES] if one[0].isprintable()]
 
 
 def _digest(one: SafeFolder) -> str:
-    with one.reader() as file:
-        if os.fstat(file.fileno()).st_size > MOST_BYTES:
-            raise OSError("too large to be listed")
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    found = hashlib.sha256()
+    for piece in one.pieces(MOST_BYTES):
+        found.update(piece)
+    return found.hexdigest()

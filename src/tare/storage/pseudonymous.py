@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TypeVar, cast
 
@@ -62,11 +63,10 @@ class PseudonymousView:
     def plan(self, plan: Plan) -> Plan:
         """Return the plan, with secrets in its settings hidden, judged by their names and values."""
         settings = _Settings()
-        cases = tuple(map(settings.shown_case, plan.cases))
         return self.signed(
             msgspec.structs.replace(
                 plan,
-                cases=cases if cases != plan.cases else plan.cases,
+                cases=settings.shown_cases(plan.cases),
                 reference=settings.shown(plan.reference),
                 question=self._pseudonyms.text(plan.question),
                 notes=tuple(map(self._pseudonyms.text, plan.notes)),
@@ -75,8 +75,10 @@ class PseudonymousView:
 
     def attempt(self, attempt: Attempt) -> Attempt:
         """Return the attempt without secrets, also if an older version of Tare wrote it."""
-        printed = (attempt.reason, attempt.transport, attempt.chosen, attempt.placement, attempt.printed)
-        is_plain = not any(printed) and not any(one.at for one in attempt.series)
+        texts = (attempt.reason, attempt.transport, attempt.chosen, attempt.placement)
+        is_plain = not any((*texts, attempt.printed, attempt.left_out)) and not any(
+            one.at for one in attempt.series
+        )
         return self.signed(attempt if is_plain else without_secrets(attempt, self._redacted))
 
     def event(self, event: Event) -> Event:
@@ -123,7 +125,14 @@ class _Settings:
             return settings
         return {name: self._value(name, value) for name, value in settings.items()}
 
-    def shown_case(self, case: Case) -> Case:
+    def shown_cases(self, cases: tuple[Case, ...]) -> tuple[Case, ...]:
+        values = chain.from_iterable([case.parameters.values() for case in cases])
+        if str not in set(map(type, values)):
+            return cases
+        shown = tuple(map(self._shown_case, cases))
+        return shown if shown != cases else cases
+
+    def _shown_case(self, case: Case) -> Case:
         shown = self.shown(case.parameters)
         return case if shown is case.parameters else msgspec.structs.replace(case, parameters=shown)
 

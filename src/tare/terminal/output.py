@@ -197,9 +197,12 @@ def print_table(
     columns = [_cell(name) for name in columns]
     right = [name in numeric for name in columns]
     widths = [len(name) for name in columns]
+    plain = []
     for piece in _pieces(rows):
-        for index, cells in enumerate(zip_longest(*piece, fillvalue="")):
-            shown = cells if "".join(cells).isprintable() else map(_cell, cells)  # which may be longer
+        cells_of = [*zip_longest(*piece, fillvalue=_ABSENT)]
+        plain.append(all(map(_is_plain, cells_of)))
+        for index, cells in enumerate(cells_of):
+            shown = cells if plain[-1] else map(_cell, cells)  # which may be longer
             widths[index] = max(widths[index], *map(len, shown))
     terminal = _terminal_width()
     if terminal is not None and width_of(widths) > terminal:
@@ -207,8 +210,8 @@ def print_table(
         return
     _put([_header(columns, widths, right)])
     template = "  ".join(map(_placeholder, widths, right))
-    for piece in _pieces(rows):
-        if all(map(_is_plain, zip_longest(*piece, fillvalue=_ABSENT))):
+    for piece, is_plain in zip(_pieces(rows), plain, strict=True):
+        if is_plain:
             _put([(template % tuple(row)).rstrip() for row in piece])
         else:
             _put(["  ".join(map(_aligned, row, widths, right)).rstrip() for row in piece])

@@ -195,7 +195,8 @@ class SimulatedApiServer:
             if version and version != document["metadata"]["resourceVersion"]:
                 return 409, {"message": "the object has been modified", "reason": "Conflict"}
             document["spec"] |= change.get("spec", {})
-            document["metadata"]["labels"] |= change.get("metadata", {}).get("labels", {})
+            for name in ("labels", "annotations"):
+                document["metadata"].setdefault(name, {}).update(change.get("metadata", {}).get(name, {}))
             self.apply(plural, document)
             return 200, document
         options: Doc = json.loads(body) if body else dict(query)
@@ -344,15 +345,14 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(session.send(CloseConnection(1000)))
 
     def _watch(self, plural: str, query: dict[str, str]) -> None:
-        at = int(query["resourceVersion"])
-        if at < self.api.oldest:
+        at, oldest = int(query["resourceVersion"]), self.api.oldest
+        if at < oldest:
             self._send(410, {"message": "too old"})
             return
         self.send_response(200)
         self.send_header("Connection", "close")
         self.end_headers()
         self.close_connection = True
-        oldest = self.api.oldest
         try:
             while not self.api.is_down and self.api.oldest == oldest:
                 with self.api.changed:

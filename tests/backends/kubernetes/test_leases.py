@@ -13,7 +13,7 @@ from backends.kubernetes.simulated_api import Doc, SimulatedApiServer
 from backends.kubernetes.situations import Situation
 from tare.plugins.backends.kubernetes.api.cluster import Cluster
 from tare.plugins.backends.kubernetes.scheduling.leases import NodeLeases
-from tare.plugins.backends.kubernetes.scheduling.leftovers import remove
+from tare.plugins.backends.kubernetes.scheduling.leftovers import leftovers, remove
 
 
 class Time:
@@ -222,3 +222,79 @@ def test_an_idle_lease_that_another_took_over_is_not_let_go_of(
     time.s += 50
     leases.keep({"w2"})
     assert api.objects["leases", "tare-node-w1"]["spec"]["holderIdentity"] == "two"
+
+
+def labelled(name: str, campaign: str, node: str = "", **annotations: str) -> Doc:
+    """Return a Lease that has expired, as versions of Tare create it: the first wrote no annotation."""
+    labels = {"app.kubernetes.io/managed-by": "tare", "tare/campaign": campaign}
+    meta: Doc = {
+        "name": name,
+        "labels": labels,
+        "annotations": annotations | ({"tare/node": node} if node else {}),
+    }
+    spec = {"holderIdentity": campaign, "leaseDurationSeconds": 300, "renewTime": "2025-01-01T00:00:00Z"}
+    return {"metadata": meta, "spec": spec}
+
+
+def test_a_lease_of_a_dead_campaign_that_has_nothing_else_is_left_over(
+    api: SimulatedApiServer, situation: Situation
+) -> None:
+    about = {"tare/session": "label", "tare/folder": "/c"}
+    api.apply("leases", labelled("tare-node-w1", "dead", "w1", **about))
+    api.apply("leases", labelled("tare-node-w2", "dead", "w2", **about))
+    cluster = Cluster.connect(situation.options)
+    [left] = leftovers(cluster)
+    assert left.what == "Lease/tare-node-w1, Lease/tare-node-w2 of /c"
+    assert left.owners == (("label", "/c"),)
+    assert not left.kept
+    assert left.end()
+    cluster.close()
+    assert api.names("leases") == []
+
+
+def test_an_expired_lease_that_names_no_session_is_told_of_and_stays(
+    api: SimulatedApiServer, situation: Situation, time: Time
+) -> None:
+    api.apply("leases", labelled("tare-node-w1", "old"))
+    held = labelled("tare-node-w2", "old")
+    api.apply("leases", {**held, "spec": {**held["spec"], "renewTime": time.now().isoformat()}})
+    cluster = Cluster.connect(situation.options)
+    [left] = leftovers(cluster, time.now)
+    assert left.what == "Lease/tare-node-w1"
+    assert "kubectl delete lease tare-node-w1 -n bench" in left.kept
+    assert not left.end()
+    cluster.close()
+    assert api.names("leases") == ["tare-node-w1", "tare-node-w2"]
+
+
+def test_an_old_lease_that_is_taken_over_is_deleted_in_the_end(
+    make: Callable[[str], NodeLeases], api: SimulatedApiServer
+) -> None:
+    api.apply("leases", labelled("tare-node-w1", "old"))
+    leases = make("one")
+    leases.keep({"w1"})
+    leases.end()
+    assert api.names("leases") == []
+
+
+def test_a_lease_of_others_that_is_taken_over_stays(
+    make: Callable[[str], NodeLeases], api: SimulatedApiServer, time: Time
+) -> None:
+    document = labelled("tare-node-w1", "old")
+    api.apply("leases", {**document, "metadata": {"name": "tare-node-w1", "labels": {}}})
+    leases = make("one")
+    for _ in range(3):
+        leases.keep({"w1"})
+        time.s += 101  # it is renewed
+    assert holder(leases) == "held by this campaign"
+    leases.end()
+    assert api.names("leases") == ["tare-node-w1"]
+
+
+def test_without_the_right_to_list_leases_other_leftovers_are_found(
+    api: SimulatedApiServer, situation: Situation
+) -> None:
+    api.refusals["leases"] = (403, "leases is forbidden: User cannot list")
+    cluster = Cluster.connect(situation.options)
+    assert list(leftovers(cluster)) == []
+    cluster.close()

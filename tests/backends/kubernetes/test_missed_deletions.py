@@ -85,4 +85,5 @@ def test_what_was_deleted_is_named(
         wait_until(scheduler, lambda: seen(scheduler, one).seen is not None)
     (name,) = api.names("mpijobs")
     api._delete("mpijobs", name)
+    wait_until(scheduler, lambda: seen(scheduler, one).is_job_gone)  # its pods may be heard of first
     assert end(scheduler, clock, one).reason == "its MPIJob was deleted from outside"

@@ -108,6 +108,7 @@ def test_a_log_that_a_proxy_cuts_is_read_on_from_its_end(
     assert (one.folder / "noise").read_text() == noise
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lost", ["end", "begin"])
 def test_what_no_log_holds_any_more_is_no_fault_of_the_program_and_the_pod_stays(
     make_scheduler: Callable[[], KubernetesScheduler], happen: Happenings, api: SimulatedApiServer,

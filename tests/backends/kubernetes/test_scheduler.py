@@ -100,16 +100,6 @@ def test_a_job_that_does_not_end_is_ended_when_its_time_is_over(
     assert api.objects == {}
 
 
-def test_what_the_api_refuses_is_an_error_and_nothing_is_left(
-    scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make
-) -> None:
-    api.refusals["POST .*mpijobs"] = (403, 'mpijobs is forbidden: cannot create "mpijobs"')
-    with pytest.raises(BackendError, match="403: mpijobs is forbidden"):
-        scheduler.submit([task()])
-    scheduler.close()
-    assert api.names("mpijobs") == []
-
-
 def test_an_answer_that_is_lost_makes_no_second_job(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:
@@ -133,6 +123,7 @@ def test_an_api_server_that_restarts_loses_nothing(
     assert wait_for(scheduler)[0].exit.code == 0
 
 
+@pytest.mark.slow
 def test_an_outage_that_lasts_is_an_error(
     scheduler: KubernetesScheduler, api: SimulatedApiServer, task: Make, clock: Clock
 ) -> None:
@@ -307,7 +298,7 @@ def test_a_server_that_is_gone_when_it_is_to_end_ends_no_session(
                     "w1", {0: "w1", 1: "w1"}, {"/sys/fs/cgroup/cpu.stat": "throttled_usec 500000\n"}
                 ),
             },
-            "ranks on w1 were throttled for 20% of the time",
+            "were throttled for 20% of the time: their CPU limit cut in; give pods more CPUs",
         ),
     ],
 )

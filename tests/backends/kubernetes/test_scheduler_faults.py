@@ -273,6 +273,7 @@ def test_a_log_that_cannot_be_read_is_the_infrastructures_fault(
     assert "its log could not be read: the API server answered 404" in result.exit.fault
 
 
+@pytest.mark.slow
 def test_the_termination_message_has_the_steps_where_the_log_is_cut(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Make
 ) -> None:

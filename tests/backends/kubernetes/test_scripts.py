@@ -175,6 +175,7 @@ def test_a_file_that_no_log_could_carry_waits_in_its_pod_until_that_is_deleted(
     assert not (one.folder / "landed").exists()
 
 
+@pytest.mark.slow
 def test_a_pod_that_nobody_fetches_from_ends_after_a_while(pods: Pods, tmp_path: Path) -> None:
     one = task_of(tmp_path / "home", step("truncate", "-s", "5M", "large"))
     code, log = pods.run(one, fetched_s=1)

@@ -56,6 +56,7 @@ def test_a_watch_that_ends_at_once_is_begun_again_with_growing_delays(cluster: A
     assert 3 <= cluster.n_asked <= 20
 
 
+@pytest.mark.slow
 def test_one_kind_that_is_never_served_ends_the_session_though_all_others_are(
     scheduler: KubernetesScheduler, happen: Happenings, api: SimulatedApiServer, task: Callable[..., Task],
     clock: Clock, reports: list[str],

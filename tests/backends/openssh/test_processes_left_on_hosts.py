@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from backends.real_ssh import sshd
+from support.sleeping import sleeping
 from tare.core.job import Exit, Job
 from tare.core.launch import Invocation
 from tare.plugins.backends.ownership import process_labels, stray_processes
@@ -26,15 +27,6 @@ def working_in(folder: Path) -> list[int]:
     for entry in Path("/proc").glob("[0-9]*/cwd"):
         with contextlib.suppress(OSError):
             if entry.readlink().is_relative_to(folder):
-                found.append(int(entry.parent.name))
-    return found
-
-
-def sleeping(seconds: str) -> list[int]:
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        with contextlib.suppress(OSError):
-            if entry.read_bytes() == f"sleep\0{seconds}\0".encode():
                 found.append(int(entry.parent.name))
     return found
 

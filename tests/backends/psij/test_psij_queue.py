@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,10 +13,14 @@ from pathlib import Path
 import pytest
 
 from backends.psij.doubles import BatchSystemDouble
+from support.sleeping import sleeping
 from support.waiting import until
 from tare.core.errors import BackendError, UsageError
+from tare.core.site import Platform
 from tare.plugins.backends.batch.commands import Reach
 from tare.plugins.backends.batch.phases import Phase
+from tare.plugins.backends.batch.queue import Request
+from tare.plugins.backends.psij.options import PsijOptions
 from tare.plugins.backends.psij.queue import PsijQueue
 from tare.plugins.backends.psij.register import Entry, Register, registers, work_folder
 from tare.plugins.backends.psij.systems import Executor
@@ -161,6 +167,34 @@ def test_a_process_that_has_the_number_of_a_job_by_now_is_not_the_job(
     queue = queue_of(register)
     assert [job.phase for job in queue.jobs([own])] == [Phase.ENDED]
     queue.cancel([own])  # this test goes on
+
+
+def test_what_a_job_here_starts_while_it_is_cancelled_ends_with_it(tmp_path: Path, queue_of: QueueOf) -> None:
+    """PSI/J kills the processes that it has listed; what a job forks meanwhile would go on."""
+    long = f"60.{os.getpid()}"
+    script = tmp_path / "job.sh"
+    script.write_text(f"for i in {{1..300}}; do sleep {long} & done; wait\n")
+    queue = queue_of(Register(tmp_path / "psij", Executor.LOCAL, tmp_path / "state"))
+    number = queue.submit(
+        script,
+        Request(
+            name="tare-fork",
+            nodes=1,
+            ranks_per_node=1,
+            threads=1,
+            minutes=5,
+            output=tmp_path / "out",
+            platform=Platform(backend="psij", options=PsijOptions(executor=Executor.LOCAL)),
+        ),
+    )
+    try:
+        until(lambda: len(sleeping(long)) > 20)
+        queue.cancel([number])
+        time.sleep(0.2)
+        assert sleeping(long) == []
+    finally:
+        for pid in sleeping(long):
+            os.kill(pid, signal.SIGKILL)
 
 
 def test_clean_knows_campaigns_while_they_have_jobs(tmp_path: Path) -> None:

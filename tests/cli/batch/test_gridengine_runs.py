@@ -107,7 +107,7 @@ def test_doctor_reports_what_a_parallel_environment_gives(
 
     assert "lab gives 8 slots on each node" in doctor("job")
     filled = doctor("filled")
-    assert "any has the allocation_rule $fill_up, and jobs want 1 slots on each node" in filled
+    assert "any has the allocation_rule $fill_up, and jobs want 1 slot on each node" in filled
 
 
 def test_plan_shows_the_script_of_a_job(master: Administrator, tare: Tare, tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ def restart_slurmd(controller: Administrator) -> None:
     controller.call("sh", "-c", f"PATH=$PATH:/usr/sbin slurmd -N n1 -f {conf}")
 
 
+@pytest.mark.slow
 def test_a_slurmd_that_is_restarted_leaves_its_jobs_running(
     controller: Administrator,
     tmp_path: Path,

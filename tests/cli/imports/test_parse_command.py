@@ -63,7 +63,16 @@ def test_json_is_the_documented_contract(tare_here: Tare, good: Path) -> None:
         "complete": True,
         "completeness": "complete",
         "problems": [],
-        "files": [{"file": "good.out", "complete": True, "completeness": "complete", "problems": []}],
+        "left_out": [],
+        "files": [
+            {
+                "file": "good.out",
+                "complete": True,
+                "completeness": "complete",
+                "problems": [],
+                "left_out": [],
+            }
+        ],
     }
 
 

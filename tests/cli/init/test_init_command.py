@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,7 +92,25 @@ def test_a_file_that_a_quota_cuts_off_is_not_in_the_way_of_the_next_call(
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert "File too large" in done.stderr
-    assert list((tmp_path / "here").iterdir()) == []
+    assert not (tmp_path / "here").exists()
+
+
+def test_an_interrupt_leaves_no_empty_folder(tmp_path: Path, bare_machine: dict[str, str]) -> None:
+    """The double stands for a batch system that does not answer, while the user presses Ctrl-C."""
+    sign = tmp_path / "asked"
+    silent = Path(bare_machine["PATH"]) / "qstat"
+    silent.write_text(f"#!/bin/sh\ntouch {sign}\nexec sleep 60\n")
+    silent.chmod(0o755)
+    command = [TARE, "init", "new/er", "--yes"]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=os.environ | bare_machine, stderr=subprocess.PIPE, start_new_session=True
+    ) as process:
+        while not sign.exists() and process.poll() is None:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not (tmp_path / "new").exists()
 
 
 def test_hosts_that_are_no_names_are_refused(tare_here: Tare) -> None:

@@ -89,6 +89,7 @@ def test_jobs_of_slurm_are_profiled_by_srun_and_by_hydra_alone_and_packed(tare: 
     }
 
 
+@pytest.mark.slow
 @needs_root
 @needs_podman
 @needs_intelmpi

@@ -101,7 +101,7 @@ def test_a_hundred_thousand_runs_are_not_begun_by_a_slip(tare_here: Tare, tmp_pa
     study = write(tmp_path, f"study: s\nworkload: mine\nrepeats: 100000\n{MINE}")
     refused = tare_here("run", study, "--out", "c")
     assert refused.returncode == 2
-    assert "1 cases × 100000 blocks = 100,000 runs; look at 'tare plan', and add --yes" in refused.stderr
+    assert "1 case × 100,000 blocks = 100,000 runs; look at 'tare plan', and add --yes" in refused.stderr
     assert not (tmp_path / "c").exists()
 
 
@@ -158,7 +158,7 @@ def test_programs_of_a_platform_are_found_behind_others(
     mine = f"workloads: {{mine: {{command: {command}, foms: {FOMS}}}}}\n"
     text = f"study: s\nsite: site.yaml\nworkload: mine\nrepeats: 1\n{mine}"
     done = tare_here("run", write(tmp_path, text), "--out", "c")
-    assert "1 of 1 runs done" in done.stdout, done.stdout + done.stderr
+    assert "1 of 1 run done" in done.stdout, done.stdout + done.stderr
 
 
 IN_LAB = "study: s\nsite: lab\nplatform: intelmpi\n"

@@ -94,6 +94,7 @@ def test_json_holds_every_fom_and_coordinate_under_exactly_the_documented_keys(f
         "confounders",
         "uncounted",
         "networks",
+        "without_reference",
     }
     assert set(document) == keys
     assert document["schema"] == "tare.compare/1"

@@ -80,6 +80,7 @@ def test_json_has_quality_warnings_and_variability_under_the_documented_keys(tmp
         "networks",
         "imprecision",
         "session_changes",
+        "without_reference",
     }
     assert set(found) == keys
     [doubt] = found["doubts"]

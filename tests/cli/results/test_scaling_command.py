@@ -60,6 +60,13 @@ def test_the_knee_and_negative_scaling_are_described_in_words(folder: Path) -> N
     assert "\u202f" not in text
 
 
+def test_a_law_that_one_curve_has_too_few_scales_for_names_that_curve(tmp_path: Path) -> None:
+    laws = {"host": usl(6, 0.02, 0.0001), "overlay": usl(6, 0.02, 0.02)}
+    lost = [("overlay", scale) for scale in (4, 8)]
+    text = run(write_campaign(make_application(laws, missing=lost), tmp_path / "c"))
+    assert "USL not fitted to overlay: 3 scales were measured; USL takes 4 or more." in text
+
+
 def test_json_is_the_documented_contract(folder: Path) -> None:
     body = json.loads(run(folder, "--json"))
     assert set(body) == {"schema", "curves"}

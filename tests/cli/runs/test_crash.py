@@ -32,6 +32,7 @@ def has_more_than(known: Counter[tuple[int, str]], campaign: Path) -> bool:
     return len(ended_runs(campaign)) > len(known) or len(known) == 200
 
 
+@pytest.mark.slow
 def test_twenty_kills_lose_nothing_and_repeat_nothing(tare: Tare, study: Study, tmp_path: Path) -> None:
     """Each killed tare is followed by a resume; what had ended before stays, once."""
     campaign = tmp_path / "campaign"

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from cli.conftest import Tare
 from cli.small_study import small_study
 
@@ -14,6 +16,7 @@ KILL_SAMPLER = (
 """The label of its job names the process of Tare, whose child the sampler is."""
 
 
+@pytest.mark.slow
 def test_a_run_whose_sampler_died_is_told(tare: Tare, tmp_path: Path) -> None:
     study, campaign = tmp_path / "study.yaml", tmp_path / "c"
     study.write_text(small_study(KILL_SAMPLER, repeats=1))

@@ -144,6 +144,43 @@ def test_a_folder_in_a_programs_place_is_reported(tare_here: Tare, tmp_path: Pat
     assert f"{tmp_path / 'solver'} is a folder on this machine; name the" in tare_here("run", study).stderr
 
 
+WITH_A_SHELL = """\
+#!/bin/sh
+# Stands for ssh to a host whose /bin/sh is another shell.
+shift
+case $* in "/bin/sh "*) exec {shell} ;; esac
+exec {shell} -c "$*"
+"""
+
+
+@pytest.mark.parametrize("shell", ["dash", "bash --posix", "bash"])
+def test_every_shell_tells_a_program_from_what_is_none(tare_here: Tare, tmp_path: Path, shell: str) -> None:
+    """They disagree on ``command -v``: dash names folders, and to bash `time` is a word of its own."""
+    if shutil.which(shell.split()[0]) is None:
+        pytest.skip(f"no {shell} here")
+    study = write(tmp_path)
+    install(tmp_path)
+    (tmp_path / "bin" / "folder").mkdir()
+    agent = tmp_path / "agent"
+    agent.write_text(WITH_A_SHELL.format(shell=shell))
+    agent.chmod(0o755)
+    (tmp_path / "site.yaml").write_text(
+        SITE.format(path=tmp_path / "bin", storage=tmp_path).replace("localhost", "n1") + f"agent: {agent}\n"
+    )
+    faults = {
+        "solver-1.2": "",
+        f"{tmp_path}/bin/folder": "is a folder on n1",
+        "folder": "is not found on n1",
+        f"{tmp_path}/bin/none": "is not found on n1",
+        f"{tmp_path}/site.yaml": "cannot be executed on n1",
+        "coproc": "is not found on n1",
+    }
+    for name, fault in faults.items():
+        study.write_text(STUDY.format(program=name))
+        done = tare_here("run", study, "--out", f"c-{Path(name).name}")
+        assert f"{name} {fault}" in done.stderr if fault else done.returncode == 0, (name, done.stderr)
+
+
 def test_a_storage_path_that_is_not_there_is_reported_with_the_systems_words(
     tare_here: Tare, tmp_path: Path
 ) -> None:

@@ -27,7 +27,7 @@ def test_a_file_that_the_disk_does_not_give_ends_the_command_with_its_name(
     study = tmp_path / "study.yaml"
     study.write_text(small_study("echo value: 3; sleep 0.05"))
     with failing_disk(name):
-        done = tare_here("run", study, "--out", tmp_path / "c")
+        done = tare_here("run", study, "--out", tmp_path / "c", "--telemetry", "10ms")
     assert done.returncode == 3
     assert f"/1.1/{name}: cannot" in done.stderr
     assert "read: Input/output error" in done.stderr

@@ -93,6 +93,7 @@ def test_a_folder_that_takes_no_campaign_is_not_called_a_campaign_that_is_gone(
     assert "/proc/campaign: cannot write: no folder can be made there" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_campaign_may_lie_in_a_folder_whose_name_is_not_utf_8(
     tare: Tare, study: Callable[..., Path], tmp_path: Path
 ) -> None:

@@ -166,6 +166,7 @@ def test_no_file_of_the_report_holds_a_secret(place: Path) -> None:
         assert found_in(path.read_bytes().decode("utf-8", "replace")) == [], path.name
 
 
+@pytest.mark.slow
 def test_no_page_of_the_live_server_holds_a_secret_but_the_raw_files(place: Path) -> None:
     with running(place) as (_, url), httpx.Client(base_url=url, timeout=120) as client:
         seen: set[str] = set()

@@ -35,6 +35,7 @@ from tare.analysis.verdicts.timed_out_runs import attribution_of_survivors
 from tare.core.attribution import Attribution, Cause, CauseKind
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
+from tare.core.counting import count
 from tare.core.interval import Bounded
 from tare.stats.autocorrelation import allow_for, unresolved_correlation
 from tare.stats.equivalence import difference_p_values
@@ -104,7 +105,7 @@ def attributions(campaign: Campaign, confidence: float = CONFIDENCE) -> list[Att
 
 def too_few_blocks(n_blocks: int, why: str = "") -> str:
     """Return that too few blocks have a profile of both sides, and `why` runs have none."""
-    blocks = "1 block has" if n_blocks == 1 else f"{n_blocks} blocks have"
+    blocks = count(n_blocks, "block has", "blocks have")
     text = f"{blocks} a profile of both sides; {MIN_BLOCKS} or more are needed"
     return f"{text}; {why}" if why else text
 

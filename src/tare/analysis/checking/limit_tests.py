@@ -23,6 +23,7 @@ from tare.analysis.verdicts.row_notes import (
 )
 from tare.analysis.verdicts.timed_out_runs import timed_out_words
 from tare.core.comparison import Comparison, Mean
+from tare.core.counting import count
 from tare.core.workload import Better
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.multiplicity import Mask, step_down
@@ -268,4 +269,4 @@ def _why_absent(trial: Trial, i: int) -> str:
 
 
 def _too_few(n_blocks: int, least: int = MIN_BLOCKS) -> str:
-    return f"{n_blocks} run{'' if n_blocks == 1 else 's'}: an interval takes {least}"
+    return f"{count(n_blocks, 'run')}: an interval takes {least}"

@@ -12,6 +12,7 @@ from tare.analysis.predictions.collective_steps import EXCHANGES, RECEIVES, base
 from tare.analysis.table import Cell, Table, tabulate
 from tare.core.campaign import Campaign
 from tare.core.case import Case, Layout
+from tare.core.counting import count
 from tare.core.units import seconds_in
 from tare.core.values import Scalar
 from tare.stats.intervals import Floats
@@ -126,7 +127,9 @@ class NetworkCosts:
                 return Cost(found, (*remarks, *_elsewhere(near, call)))
             before = steps(call.function, call.n_bytes, near.ranks)
             factor = needed.messages / before.messages if before else 1.0
-            return Cost(found * factor, (*remarks, f"{name} from {near.ranks} to {call.ranks} ranks"))
+            return Cost(
+                found * factor, (*remarks, f"{name} from {near.ranks} to {count(call.ranks, 'rank')}")
+            )
         one_message = needed.n_bytes / needed.messages
         is_exchange = call.function in EXCHANGES and self._has_exchanges
         pairs = self._covering(side, _EXCHANGE if is_exchange else POINT_TO_POINT, one_message)
@@ -169,8 +172,8 @@ def _elsewhere(curve: CostCurve, call: Call) -> tuple[str, ...]:
     """Return the remark that ranks of a curve are not known to be on as many nodes as those of a call."""
     if curve.nodes and curve.nodes == call.nodes:
         return ()
-    known = dict.fromkeys(f"{one} nodes" if one else "unknown nodes" for one in (curve.nodes, call.nodes))
-    return (f"{curve.operation} of {curve.ranks} ranks from {' to '.join(known)}",)
+    known = dict.fromkeys(count(one, "node") if one else "unknown nodes" for one in (curve.nodes, call.nodes))
+    return (f"{curve.operation} of {count(curve.ranks, 'rank')} from {' to '.join(known)}",)
 
 
 def _covers(curve: CostCurve, n_bytes: float) -> bool:

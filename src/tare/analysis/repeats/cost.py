@@ -6,7 +6,7 @@ The hours come from the time-outs (at most) and from an earlier campaign (expect
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import mul
 from typing import TypeVar
 
@@ -68,14 +68,15 @@ def cost(plan: Plan, n_hosts: Mapping[str, int], like: Campaign | None = None) -
     """
     repeats = plan.repeats
     ids = [case.id for case in plan.cases]
-    most = _sum(plan, n_hosts, dict.fromkeys(ids, repeats.max), dict.fromkeys(ids, plan.timeout_s))
+    hosts = [n_hosts[case] for case in ids]
+    most = _sum(plan, hosts, [repeats.max] * len(ids), [plan.timeout_s] * len(ids))
     past = _past(plan, like) if like else {}
     if like is None or not past:
         return Cost(least=Amount(runs=len(ids) * repeats.min), most=most)
 
-    def known(of: Callable[[Attempt], float]) -> dict[str, float]:
+    def known(of: Callable[[Attempt], float]) -> list[float]:
         own = {case: statistics.median(map(of, found)) for case, found in past.items()}
-        return _completed(plan, own, statistics.median)
+        return [*_completed(plan, own, statistics.median).values()]
 
     taken_s, held_s, program_s = (
         known(lambda one: one.taken_s),
@@ -83,41 +84,38 @@ def cost(plan: Plan, n_hosts: Mapping[str, int], like: Campaign | None = None) -
         known(lambda one: one.elapsed_s),
     )
     past_blocks = _past_blocks(plan, like) or dict.fromkeys(ids, repeats.max)
-    blocks = _with_references(plan, _completed(plan, past_blocks, statistics.median_high))
+    blocks = [*_with_references(plan, _completed(plan, past_blocks, statistics.median_high)).values()]
     return Cost(
-        least=_sum(plan, n_hosts, dict.fromkeys(ids, repeats.min), taken_s, held_s, program_s, _pace(like)),
+        least=_sum(plan, hosts, [repeats.min] * len(ids), taken_s, held_s, program_s, _pace(like)),
         most=most,
-        expected=_sum(plan, n_hosts, blocks, taken_s, held_s, program_s, _pace(like)),
+        expected=_sum(plan, hosts, blocks, taken_s, held_s, program_s, _pace(like)),
         cases=tuple(
-            CaseCost(case=case, blocks=blocks[case], elapsed_s=taken_s[case], is_measured=case in past)
-            for case in ids
+            CaseCost(case=case, blocks=n_blocks, elapsed_s=elapsed_s, is_measured=case in past)
+            for case, n_blocks, elapsed_s in zip(ids, blocks, taken_s, strict=True)
         ),
     )
 
 
 def _sum(
     plan: Plan,
-    n_hosts: Mapping[str, int],
-    blocks: Mapping[str, int],
-    taken_s: Mapping[str, float],
-    held_s: Mapping[str, float] | None = None,
-    program_s: Mapping[str, float] | None = None,
+    n_hosts: Sequence[int],
+    blocks: Sequence[int],
+    taken_s: Sequence[float],
+    held_s: Sequence[float] | None = None,
+    program_s: Sequence[float] | None = None,
     pace: float = 1.0,
 ) -> Amount:
-    """Return the cost of this many blocks; `held_s` is how long a run holds its nodes, if not all the time.
+    """Return the cost of this many blocks of each case of `plan`, in the order of its cases.
 
-    `pace` is the wall-clock time per second of a run: less than 1 where other runs go on at the same time.
+    `held_s` is how long a run holds its nodes, if not all the time. `pace` is the wall-clock time per second
+    of a run: less than 1 where other runs go on at the same time.
     """
-    n_runs = [n + plan.warmup for n in blocks.values()]
-
-    def seconds(of: Mapping[str, float]) -> Iterator[float]:
-        return map(mul, n_runs, map(of.__getitem__, blocks))
-
+    n_runs = [n + plan.warmup for n in blocks]
     return Amount(
-        runs=sum(blocks.values()),
-        hours=sum(seconds(taken_s)) * pace / 3600,
-        node_hours=sum(map(mul, seconds(held_s or taken_s), map(n_hosts.__getitem__, blocks))) / 3600,
-        program_hours=sum(seconds(program_s)) * pace / 3600 if program_s else None,
+        runs=sum(blocks),
+        hours=sum(map(mul, n_runs, taken_s)) * pace / 3600,
+        node_hours=sum(map(mul, map(mul, n_runs, held_s or taken_s), n_hosts)) / 3600,
+        program_hours=sum(map(mul, n_runs, program_s)) * pace / 3600 if program_s else None,
     )
 
 

@@ -6,6 +6,7 @@ saturation points.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
@@ -15,7 +16,7 @@ import numpy as np
 from tare.analysis.answering_figures import primary_foms
 from tare.analysis.lines import cases_by_workload, fixed_settings, is_number, lines
 from tare.analysis.scales.scaling import VARIANT_SETTINGS
-from tare.analysis.table import Cell, Table, tabulate
+from tare.analysis.table import Cell, Columns, Table, tabulate
 from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
 from tare.core.case import Case
@@ -26,7 +27,7 @@ from tare.core.scaling import ScalingKind
 from tare.core.units import seconds_in
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Better
-from tare.stats.crossings import Plateau, crossings, plateaus
+from tare.stats.crossings import Crossing, Plateau, Sides, crossings, plateaus
 from tare.stats.estimates import estimate
 from tare.stats.hockney import Hockney, Times, fit_hockney
 from tare.stats.intervals import Floats
@@ -73,7 +74,7 @@ class _Curve(NamedTuple):
     settings: dict[str, Scalar]
     cases: tuple[Case, ...]
     xs: tuple[float, ...]
-    columns: tuple[int, ...]
+    columns: Columns
 
     @property
     def workload(self) -> str:
@@ -104,7 +105,7 @@ def curves(campaign: Campaign, *, margin: float = SATURATION_MARGIN, most_lines:
     ]
     fits = fit_hockney(
         [
-            Times(curve.xs, table.values[:, curve.columns], table.shifts[list(curve.columns)])
+            Times(curve.xs, table.values[:, curve.columns], table.shifts[curve.columns])
             for curve in of_times[:most_lines]
         ]
     )
@@ -130,7 +131,7 @@ def _along_coordinates(plan: Plan, table: Table) -> Iterator[_Curve]:
                 settings=settings,
                 cases=(case,),
                 xs=one.xs,
-                columns=tuple(table.find(case.id, one.cells).tolist()),
+                columns=table.find(case.id, one.cells),
             )
 
 
@@ -178,7 +179,7 @@ def _along_settings(plan: Plan, table: Table) -> Iterator[_Curve]:
                         settings=settings,
                         cases=cases,
                         xs=tuple(scale for scale, _ in line.cases),
-                        columns=tuple(int(table.find(case.id, [cell])[0]) for case in cases),
+                        columns=np.array([table.find(case.id, [cell])[0] for case in cases], np.intp),
                     )
 
 
@@ -211,18 +212,21 @@ def _crossovers(
     found: Sequence[_Curve], table: Table, plan: Plan, n_timed_out: Mapping[str, int]
 ) -> Iterator[Crossover]:
     groups: dict[tuple[object, ...], list[_Curve]] = {}
-    sides = {*VARIANT_SETTINGS, *plan.reference}
+    compared: list[tuple[_Curve, _Curve]] = []
+    of_sides = {*VARIANT_SETTINGS, *plan.reference}
     for curve in found:
         if curve.cell.better is not None:
-            fixed = frozenset(item for item in curve.settings.items() if item[0] not in sides)
+            fixed = frozenset(item for item in curve.settings.items() if item[0] not in of_sides)
             kind = (curve.workload, curve.along, curve.cell.fom, curve.cell.unit, curve.cell.better)
             groups.setdefault((*kind, tuple(curve.at.items()), fixed), []).append(curve)
     for alike in groups.values():
         alike.sort(key=lambda curve: not plan.is_reference(curve.cases[0]))
         firsts = alike if len(alike) <= _MOST_SIDES else alike[:1]
-        for one, other in ((one, other) for at, one in enumerate(firsts) for other in alike[at + 1 :]):
-            n_runs = one.n_of(n_timed_out) + other.n_of(n_timed_out)
-            yield from (_of_survivors(crossing, n_runs) for crossing in _crossovers_of(one, other, table))
+        compared += [(one, other) for at, one in enumerate(firsts) for other in alike[at + 1 :]]
+    found_of_all = crossings(_common_points(*both, table) for both in compared)
+    for (one, other), crossed in zip(compared, found_of_all, strict=True):
+        n_runs = one.n_of(n_timed_out) + other.n_of(n_timed_out)
+        yield from (_of_survivors(_crossover(one, other, table, at), n_runs) for at in crossed)
 
 
 def _of_survivors(found: Crossover, n_timed_out: int) -> Crossover:
@@ -232,37 +236,47 @@ def _of_survivors(found: Crossover, n_timed_out: int) -> Crossover:
     return msgspec.structs.replace(found, x=Bounded(found.x.value), is_certain=False, timed_out=n_timed_out)
 
 
-def _crossovers_of(one: _Curve, other: _Curve, table: Table) -> Iterator[Crossover]:
-    columns_of = [dict(zip(curve.xs, curve.columns, strict=True)) for curve in (one, other)]
-    xs = [x for x in one.xs if x in columns_of[1] and x > 0]
-    if len(xs) < 2:
-        return
-    sides = [[columns[x] for x in xs] for columns in columns_of]
-    below, above = (table.values[:, columns] for columns in sides)
-    rounding = table.shifts[sides[0]] + table.shifts[sides[1]]
+def _common_points(one: _Curve, other: _Curve, table: Table) -> Sides:
+    """Return two curves at the points that both have."""
+    places = _common_places(one.xs, other.xs)
+    below, above = one.columns[places[0]], other.columns[places[1]]
+    xs = [one.xs[place] for place in places[0].tolist()]
+    return Sides(
+        xs, table.values[:, below], table.values[:, above], table.shifts[below] + table.shifts[above]
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _common_places(one: tuple[float, ...], other: tuple[float, ...]) -> tuple[Columns, Columns]:
+    """Return the places of the positive numbers that both have, in each; most curves have the same."""
+    places = {x: place for place, x in enumerate(other)}
+    both = [(place, places[x]) for place, x in enumerate(one) if x in places and x > 0]
+    return np.array([at for at, _ in both], np.intp), np.array([at for _, at in both], np.intp)
+
+
+def _crossover(one: _Curve, other: _Curve, table: Table, crossing: Crossing) -> Crossover:
+    sides = _common_points(one, other, table)
     is_lower = one.cell.better is Better.LOWER
     differing = [name for name in one.settings if one.settings[name] != other.settings.get(name)]
-    for crossing in crossings(xs, below, above, rounding=rounding):
-        n_blocks = int(np.isfinite(below * above).sum(axis=0).max())
-        # The ratio other / one rises through 1: below the crossing, `other` has the smaller numbers.
-        is_other_first = crossing.is_rising == is_lower
-        first, second = (other, one) if is_other_first else (one, other)
-        yield Crossover(
-            workload=one.workload,
-            fom=one.cell.fom,
-            unit=one.cell.unit,
-            along=one.along,
-            settings={name: value for name, value in one.settings.items() if name not in differing},
-            at=one.at,
-            first=_only(first.settings, differing),
-            second=_only(second.settings, differing),
-            first_cases=first.case_ids,
-            second_cases=second.case_ids,
-            n_blocks=n_blocks,
-            x=crossing.x,
-            between=crossing.between,
-            is_certain=crossing.is_certain,
-        )
+    # The ratio other / one rises through 1: below the crossing, `other` has the smaller numbers.
+    is_other_first = crossing.is_rising == is_lower
+    first, second = (other, one) if is_other_first else (one, other)
+    return Crossover(
+        workload=one.workload,
+        fom=one.cell.fom,
+        unit=one.cell.unit,
+        along=one.along,
+        settings={name: value for name, value in one.settings.items() if name not in differing},
+        at=one.at,
+        first=_only(first.settings, differing),
+        second=_only(second.settings, differing),
+        first_cases=first.case_ids,
+        second_cases=second.case_ids,
+        n_blocks=int(np.isfinite(sides.one * sides.other).sum(axis=0).max()),
+        x=crossing.x,
+        between=crossing.between,
+        is_certain=crossing.is_certain,
+    )
 
 
 def _only(settings: Settings, names: Sequence[str]) -> dict[str, Scalar]:
@@ -291,7 +305,7 @@ def _saturations(
         if is_time and (values == 0).any():
             continue  # the performance of a zero time has no mean
         drawn.append((curve, 1 / values if is_time else values))
-    roundings = [table.shifts[list(curve.columns)] for curve, _ in drawn]
+    roundings = [table.shifts[curve.columns] for curve, _ in drawn]
     reached = plateaus([performance for _, performance in drawn], margin, roundings)
     kept = [(curve, one) for (curve, _), one in zip(drawn, reached, strict=True) if one is not None]
     if not kept:

@@ -45,5 +45,6 @@ def curve_note(reference: float | None, p_ref: float | None, along: str) -> str:
     if reference is None:
         return "nothing is measured yet"
     if p_ref is None:
-        return f"not measured at {reference:g} {along}, to which speedups refer"
+        noun = along.removesuffix("s") if reference == 1 and along in ("nodes", "ranks", "threads") else along
+        return f"not measured at {reference:g} {noun}, to which speedups refer"
     return ""

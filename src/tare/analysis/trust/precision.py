@@ -9,10 +9,14 @@ import msgspec
 import numpy as np
 
 from tare.analysis.verdicts.compare import aggregates
+from tare.analysis.verdicts.families import FamilyKind
+from tare.analysis.verdicts.questions import questions
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction
+from tare.core.values import Scalar
 from tare.core.verdict import Verdict
-from tare.stats.intervals import t_factors
+from tare.stats.intervals import CONFIDENCE, Floats, t_factors
+from tare.stats.ratios import log_ratios
 
 _MOST = 0.5
 """The largest share of the quoted ratios that may be too imprecise."""
@@ -68,6 +72,7 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
     margin = campaign.plan.margin
     if margin <= 0:  # any difference counts, and no number of blocks knows a ratio so precisely
         return None
+    logs = _logs_of_blocks(campaign)
     wide = [
         (one, width)
         for one, width in known
@@ -76,6 +81,7 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
         and _is_wide_by_ranks(one, _TIMES_MARGIN * margin)
         and width > _TIMES_MARGIN * margin
         and one.n_blocks >= _LEAST_BLOCKS
+        and not _is_of_one_block(logs.get(_key(one)), _TIMES_MARGIN * margin)
     ]
     if not known or len(wide) <= _MOST * len(known):
         return None
@@ -101,10 +107,44 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
 def _is_wide_by_ranks(one: Comparison, least: float) -> bool:
     """Return whether the interval by ranks is wide, too; True where there is none.
 
-    If it is not, single runs far off widen the interval of the mean, and not the noise of the machine.
+    If it is not, single runs far off widen the interval of the mean, and not the noise of the machine. With
+    fewer than 12 blocks, a single run widens the interval by ranks as well (see `_is_of_one_block`).
     """
     ranks = one.hodges_lehmann
     return ranks is None or ranks.low <= 0 or math.sqrt(ranks.high / ranks.low) - 1 > least
+
+
+_Key = tuple[str, str, str, tuple[tuple[str, Scalar], ...]]
+"""The cases of a comparison, its figure of merit, and what distinguishes it from others of that name."""
+
+
+def _key(one: Comparison) -> _Key:
+    return one.reference_case, one.contender_case, one.fom, tuple(one.labels.items())
+
+
+def _logs_of_blocks(campaign: Campaign) -> dict[_Key, Floats]:
+    """Return the logarithm of the ratio in each block, of the quoted figures; NaN where a side is missing."""
+    found = {}
+    for family in questions(campaign).families:
+        if family.kind is FamilyKind.QUOTED:
+            logs = log_ratios(family.below, family.above)
+            for number, subject in enumerate(family.subjects):
+                pair = subject.pair
+                cases = pair.reference_case.id, pair.contender_case.id
+                found[*cases, subject.fom, tuple(subject.labels.items())] = logs[:, number]
+    return found
+
+
+def _is_of_one_block(logs: Floats | None, most: float) -> bool:
+    """Return whether the ratio is known to `most`, as a share, without the block that is farthest off."""
+    if logs is None:
+        return False
+    known = logs[np.isfinite(logs)]
+    if len(known) < _LEAST_BLOCKS:
+        return False
+    rest = np.delete(known, np.argmax(np.abs(known - np.median(known))))
+    factor = t_factors(np.array([len(rest) - 1.0]), CONFIDENCE)[0]
+    return bool(np.expm1(factor * rest.std(ddof=1) / math.sqrt(len(rest))) <= most)
 
 
 def _scatter(one: Comparison, half_width: float) -> float:

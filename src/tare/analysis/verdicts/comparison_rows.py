@@ -14,6 +14,7 @@ from typing import overload
 
 import msgspec
 
+from tare.analysis.pairs import Pair
 from tare.analysis.verdicts.equivalence_limits import withheld
 from tare.analysis.verdicts.families import FamilyKind, FamilyRow
 from tare.analysis.verdicts.judged_subjects import JudgedSubjects
@@ -61,18 +62,19 @@ class ComparisonRows(Sequence[Comparison]):
 
     def of_contenders(self, cases: Collection[str]) -> list[Comparison]:
         """Return the rows of these contenders."""
-        return self._made([row for one in self._figures if one.contender in cases for row in one.rows])
+        return self._made(
+            [row for one in self._figures if one.pair.contender_case.id in cases for row in one.rows]
+        )
 
-    def first_of_each(self) -> list[Comparison]:
-        """Return the first row of each contender."""
-        firsts = {one.contender: one.rows[0] for one in reversed(self._figures)}
-        return self._made(list(firsts.values()))
+    def pairs(self) -> list[Pair]:
+        """Return the pairs that have rows; no row has to be made for them."""
+        return [*{one.pair.contender_case.id: one.pair for one in self._figures}.values()]
 
     def n_points(self) -> Counter[tuple[str, Figure]]:
         """Return how many rows each figure of each contender has, by contender and figure."""
         found = Counter[tuple[str, Figure]]()
         for one in self._figures:
-            found[one.contender, (one.figure.fom, one.figure.labels)] += len(one.rows)
+            found[one.pair.contender_case.id, (one.figure.fom, one.figure.labels)] += len(one.rows)
         return found
 
     @property

@@ -23,6 +23,7 @@ from tare.analysis.verdicts.row_notes import (
     unresolved_words,
 )
 from tare.core.comparison import Mean
+from tare.core.counting import count
 from tare.core.margins import are_within, excludes_one
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
@@ -116,7 +117,7 @@ def _no_ratio(family: JudgedFamily, column: int) -> str:
 
 def _together(family: JudgedFamily, column: int) -> str:
     """Return the condition that makes a claim harder than its own interval does."""
-    among = [f"among {family.known.size} comparisons"] if family.known.size > 1 else []
+    among = [f"among {count(family.known.size, 'comparison')}"] if family.known.size > 1 else []
     n_looks = len(family.looks[column])
     if n_looks > 1:
         return " ".join([f"at {nth_look(n_looks)}", *among])

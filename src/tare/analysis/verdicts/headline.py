@@ -24,6 +24,7 @@ from tare.analysis.verdicts.interim_looks import session_ends
 from tare.analysis.verdicts.questions import Questions, questions, size_parts, split_name
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction, Finding, MeanCost
+from tare.core.counting import count
 from tare.core.values import Settings
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
@@ -196,12 +197,17 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
     (mean,) = judged.findings()
     notes = list(dict.fromkeys(filter(None, map(own_note, found))))
     if levels.left_out:
-        left_out = f"{levels.left_out} of {len(items)} cases left out: too few blocks, or zero or less"
+        left_out = (
+            f"{levels.left_out} of {count(len(items), 'case')} left out: too few blocks, or zero or less"
+        )
         notes = (
             [*notes, left_out] if levels.left_out < len(items) else [left_out]
         )  # without a mean, no other note holds
     if levels.n_missing:
-        missing = f"{levels.n_missing} of {levels.n_pairs} pairs of runs are missing"
+        missing = (
+            f"{levels.n_missing} of {count(levels.n_pairs, 'pair')} of runs "
+            f"{'is' if levels.n_missing == 1 else 'are'} missing"
+        )
         notes.append(f"{missing}; the others of their blocks count")
     names = ("p_value", "p_adjusted", "p_equivalence", "p_equivalence_adjusted")
     more = [one.more_blocks for one in found]

@@ -25,7 +25,7 @@ from tare.stats.autocorrelation import LEAST_BLOCKS
 from tare.stats.family import PValues
 from tare.stats.hodges_lehmann import RankRatios, rank_ratios
 from tare.stats.intervals import CONFIDENCE, Floats
-from tare.stats.looks import SHOWING_BLOCKS, ColumnLooks, nominal_level
+from tare.stats.looks import SHOWING_BLOCKS, ColumnLooks, next_look, nominal_level
 from tare.stats.power import Levels, detectable_effects, more_blocks
 from tare.stats.ratios import Ratios, select_columns
 
@@ -232,7 +232,7 @@ class JudgedFamily:
         more = np.full(len(self.looks), np.nan)
         can_be_equivalent = np.array([not is_beyond(cost, margin) for cost in self.mean_cost], np.bool_)
         for looks, columns in self.looks.groups():
-            following = (*looks, 2 * looks[-1]) if looks else ()
+            following = next_look(looks) if looks else ()
             more[columns] = more_blocks(
                 select_columns(self.found, columns),
                 margin,

@@ -79,29 +79,36 @@ class JudgedSubjects:
         below, above = (
             np.ascontiguousarray(side[:, numbers]) for side in (self._family.below, self._family.above)
         )
-        planned, n_timed_out = _planned_blocks(self._campaign), timed_out(self._campaign)
         with np.errstate(divide="ignore"):
             found = self._judged.of(numbers).findings()
         sides = _from_common_runs(below, above, np.array([one.is_paired for one in found], bool))
         found_levels = levels(*sides, self._shifts(subjects), self._terms.mean, CONFIDENCE)
         both = zip(*map(_listed_levels, found_levels), strict=True)
-        for subject, one, two, *values in zip(subjects, found, both, below.T, above.T, strict=True):
-            explained = self._missing.explained(subject.pair, one, *values)
-            explained = of_survivors(
-                explained,
-                n_timed_out.get(subject.pair.reference_case.id, 0),
-                n_timed_out.get(subject.pair.contender_case.id, 0),
-            )
-            if subject.over:
-                terms, table = self._terms, tabulate(self._campaign)
-                explained = told_of_points(explained, subject, table, terms.margin, terms.mean)
+        planned = _planned_blocks(self._campaign)
+        explained = self._explained(subjects, found, below, above)
+        for subject, one, two in zip(subjects, explained, both, strict=True):
             yield comparison(
                 subject,
-                _crossed(subject, _in_progress(explained, subject, planned)),
+                _crossed(subject, _in_progress(one, subject, planned)),
                 levels=two,
                 is_primary=subject.is_quoted,
                 is_answer=subject.is_answer,
             )
+
+    def _explained(
+        self, subjects: Sequence[Subject], found: Sequence[Finding], below: Floats, above: Floats
+    ) -> list[Finding]:
+        """Return the findings, told of missing values, of runs that timed out, and of contrary points."""
+        n_timed_out = timed_out(self._campaign)
+        explained = [
+            of_survivors(
+                self._missing.explained(subject.pair, one, *values),
+                n_timed_out.get(subject.pair.reference_case.id, 0),
+                n_timed_out.get(subject.pair.contender_case.id, 0),
+            )
+            for subject, one, *values in zip(subjects, found, below.T, above.T, strict=True)
+        ]
+        return told_of_points(explained, subjects, tabulate(self._campaign), self._terms)
 
     def _shifts(self, subjects: Sequence[Subject]) -> tuple[Floats, Floats]:
         """Return how far rounding may have moved the mean of each side of single points, as shares."""

@@ -19,6 +19,7 @@ from tare.core.workload import Better
 from tare.stats.autocorrelation import allow_for
 from tare.stats.intervals import CONFIDENCE, Floats
 from tare.stats.ratios import ratios
+from tare.stats.series import by_length
 
 MANY = 20
 """With this many runs, the 95th percentile is not simply the worst run."""
@@ -81,9 +82,8 @@ def _tails(values: Floats, direction: Better, is_many: npt.NDArray[np.bool_]) ->
     is_lower = direction is Better.LOWER
     found: Floats = np.fmax.reduce(values, axis=0) if is_lower else np.fmin.reduce(values, axis=0)
     columns = np.flatnonzero(is_many)
-    if columns.size:
-        found = found.copy()
-        found[columns] = np.nanpercentile(values[:, columns], 95 if is_lower else 5, axis=0)
+    for alike in by_length(values[:, columns], MANY):
+        found[columns[alike.columns]] = np.percentile(alike.values, 95 if is_lower else 5, axis=0)
     return found
 
 

@@ -19,6 +19,7 @@ from tare.analysis.verdicts.timed_out_runs import of_survivors, timed_out
 from tare.core.campaign import Campaign
 from tare.core.case import LAYOUT, Case
 from tare.core.comparison import Comparison, Correction, Finding
+from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.stats.intervals import MIN_BLOCKS, Floats
 
@@ -157,7 +158,7 @@ def _with_counts(found: Finding, n_theirs: int, n_ours: int) -> Finding:
     """Return `found` with the numbers of runs of both sides, if they are too few for an interval."""
     if found.low is not None or found.ratio is None:
         return found
-    runs = f"{n_theirs} published run{'' if n_theirs == 1 else 's'} and {n_ours} here"
+    runs = f"{count(n_theirs, 'published run')} and {n_ours} here"
     note = f"{runs}: an interval takes {MIN_BLOCKS} on both sides"
     return msgspec.structs.replace(found, note=note)
 

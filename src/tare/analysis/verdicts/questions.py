@@ -47,9 +47,9 @@ class SplitName(NamedTuple):
 
 
 class FigureRows(NamedTuple):
-    """Where the points of one figure of one contender are judged: one row for each."""
+    """Where the points of one figure of one pair are judged: one row for each."""
 
-    contender: str
+    pair: Pair
     figure: FigureName
     rows: Sequence[FamilyRow]
 
@@ -107,7 +107,7 @@ def _ask(campaign: Campaign, reference: Settings | None, foms: Collection[str]) 
             each = _points(table, asked, cells, own, gathered[FamilyKind.POINTS])
             if not foms or fom in foms:
                 figures.append(figure)
-                points.append(FigureRows(pair.contender_case.id, cells[0].figure, each))
+                points.append(FigureRows(pair, cells[0].figure, each))
     recorded = recorded_blocks(campaign)
     families = [found.family(recorded) for found in gathered.values() if len(found)]
     return Questions(families, figures, points, splits, session_ends(campaign, table.passes))

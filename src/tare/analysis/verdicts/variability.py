@@ -18,6 +18,7 @@ from tare.analysis.verdicts.questions import questions
 from tare.analysis.verdicts.row_notes import NOT_TOGETHER
 from tare.analysis.verdicts.timed_out_runs import favours_survivors, timed_out, timed_out_words
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.values import Settings
 from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
@@ -187,5 +188,5 @@ def _note(one: Variability, drawn: Verdict, *, has_zeros: bool) -> str:
         and one.high is not None
         and not one.low <= 1 <= one.high
     ):
-        parts.append(f"excludes 1 alone, but not among {one.family} comparisons")
+        parts.append(f"excludes 1 alone, but not among {count(one.family, 'comparison')}")
     return "; ".join(filter(None, parts))

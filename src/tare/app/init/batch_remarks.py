@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 
 from tare.app.init.yaml_text import flow
+from tare.core.counting import count
 from tare.discovery.facts import Allocation, BatchSystem
 
 _IN_A_JOB: Mapping[str, str] = MappingProxyType(
@@ -52,7 +53,8 @@ def _grid_engine(system: BatchSystem) -> str:
     platform = flow({"backend": "gridengine", "launcher": "openmpi4", "gridengine": options})
     return (
         f"A platform for it, which was not tried: 'queued: {platform}' (docs/gridengine.md). "
-        f"qconf -sp {environment.name} gives {environment.slots} slots on each node; nodes that have it: "
+        f"qconf -sp {environment.name} gives {count(environment.slots, 'slot')} on each node; nodes that "
+        "have it: "
         f"{', '.join(environment.nodes[:8])}{', …' if len(environment.nodes) > 8 else ''}."
     )
 

@@ -17,6 +17,7 @@ from tare.app.init.remarks import remarks_on
 from tare.app.init.site_draft import JobSize, PlatformDraft, SiteDraft, Stated
 from tare.app.init.slurm_request import Request, job_memory_mib, request_of
 from tare.app.platform_checks import job_minutes
+from tare.core.counting import count
 from tare.discovery.facts import Folder, Found, Mpi, NodeClass, Partition
 from tare.discovery.file_systems import SHARED
 from tare.discovery.networks import NetworkFacts, find_networks
@@ -54,8 +55,10 @@ def make_draft(found: Found, choice: Choice) -> SiteDraft:
         names = class_nodes(partition)
         cores, origin = slots_of(partition, kind, constraint, others)
         n_all = len(partition.nodes)
-        share = f"{len(names)} of its {n_all}" if len(names) < n_all else f"{n_all}"
-        keys["nodes"] = Stated(host_ranges(names), f"sinfo: partition {partition.name}, {share} nodes")
+        share = f"{len(names)} of its " if len(names) < n_all else ""
+        keys["nodes"] = Stated(
+            host_ranges(names), f"sinfo: partition {partition.name}, {share}{count(n_all, 'node')}"
+        )
     else:
         names = found.hosts or ("localhost",)
         cores, origin = _cores_of_hosts(found)
@@ -207,7 +210,7 @@ def _platforms(found: Found, choice: Choice, batch: Mapping[str, object]) -> Ite
 def _platform(name: str, one: Mpi, launcher: str, batch: Mapping[str, object], origin: str) -> PlatformDraft:
     options: dict[str, object] = {"backend": "slurm"} if batch else {}
     options |= {"launcher": launcher}
-    options |= loaded(one) or {"prefix": one.prefix}
+    options |= loaded(one) or ({"prefix": one.prefix} if one.prefix else {})
     if one.path:
         options["path"] = list(one.path)
     if batch:

@@ -8,9 +8,11 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from tare.app.init.dialogue import Dialogue
+from tare.core.counting import count
 from tare.core.errors import BackendError
+from tare.discovery.commands import said_if_slow
 from tare.discovery.facts import Allocation, Found, NodeFacts
-from tare.discovery.nodes import ASKING_S, ScriptOf, ask_hosts
+from tare.discovery.nodes import ASKING_S, SILENT_S, ScriptOf, ask_hosts
 from tare.plugins.backends.hosts.commands import HostCommands
 from tare.plugins.backends.hosts.openssh import wrapper_script
 
@@ -34,9 +36,10 @@ class HostsSurvey:
 
     def of_hosts(self, found: Found, hosts: tuple[str, ...]) -> tuple[Found, bool]:
         """Return `found` with the hosts, and whether ranks may start. Raises BackendError if none answers."""
+        reported = len(self._notes)
         nodes, may_try = self._ask(hosts)
         if may_try and not nodes:
-            raise BackendError("; ".join(self._notes) or "no host could be asked")
+            raise BackendError("; ".join(self._notes[reported:]) or "no host could be asked")
         return self._with_hosts(found, hosts, nodes), may_try
 
     def of_allocation(self, found: Found, allocation: Allocation) -> tuple[Found, bool] | None:
@@ -69,14 +72,15 @@ class HostsSurvey:
             self._notes.append(f"networks, folders and MPIs of {', '.join(asked)}, since none was asked")
             return (), False
         if len(asked) < len(hosts):
-            self._notes.append(f"only the first {len(asked)} of {len(hosts)} hosts were asked")
+            self._notes.append(f"only the first {len(asked)} of {count(len(hosts), 'host')} were asked")
         reach = HostCommands((self._ssh_script or "ssh",), os.environ)
 
         def ask(host: str, script: str) -> str:
-            return reach.run({host: script}, timeout_s=ASKING_S)[host]
+            return reach.run({host: script}, timeout_s=ASKING_S, silence_s=SILENT_S)[host]
 
         try:
-            with self._dialogue.busy("hosts over ssh"):
+            waits = "waits    hosts are looked at: modules, EESSI and Spack may take a minute each"
+            with self._dialogue.busy("hosts over ssh"), said_if_slow(self._dialogue.say, waits):
                 return ask_hosts(asked, ask, self._script, self._origins, self._notes.append), True
         finally:
             reach.close()

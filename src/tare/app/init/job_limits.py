@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.units import whole_number
 from tare.discovery.facts import NodeClass, Partition, SlurmFacts
 
@@ -53,9 +54,15 @@ class JobLimits(msgspec.Struct, frozen=True, kw_only=True):
         if most and most.value < 1:
             return f"no job gets a whole node ({most.origin})"
         if fewest and fewest.value > n_usable:
-            return f"jobs need {fewest.value} nodes or more ({fewest.origin}), and {n_usable} take jobs"
+            return (
+                f"jobs need {count(fewest.value, 'node')} or more ({fewest.origin}), and {n_usable} "
+                f"{'takes' if n_usable == 1 else 'take'} jobs"
+            )
         if fewest and most and fewest.value > most.value:
-            return f"jobs need {fewest.value} nodes or more ({fewest.origin}), and get fewer ({most.origin})"
+            return (
+                f"jobs need {count(fewest.value, 'node')} or more ({fewest.origin}), and get fewer "
+                f"({most.origin})"
+            )
         if minutes and minutes.value < FEWEST_MINUTES:
             return f"jobs end too soon ({minutes.origin}): those of Tare need {FEWEST_MINUTES} minutes"
         return ""

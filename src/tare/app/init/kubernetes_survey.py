@@ -9,6 +9,7 @@ import msgspec
 from tare.app.init.dialogue import Dialogue
 from tare.app.init.kubernetes_draft import KubernetesChoice, has_operator, memory_of_pods, with_places
 from tare.app.init.site_draft import Stated
+from tare.core.counting import count
 from tare.core.errors import BackendError, UsageError, shown
 from tare.discovery.commands import Report
 from tare.discovery.facts import NodeFacts
@@ -69,7 +70,7 @@ def survey_kubernetes(
         n_nodes = sum(len(one.nodes) for one in facts.groups)
         dialogue.say(
             f"found    Kubernetes {facts.version}: context {context.name}, namespace {facts.namespace}, "
-            f"{n_nodes} nodes that take pods"
+            f"{count(n_nodes, 'node that takes', 'nodes that take')} pods"
         )
         dialogue.say("         pods are tried by dry runs, which make nothing in the cluster")
         chosen = _image(facts, wishes.image, dialogue)

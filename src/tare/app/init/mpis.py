@@ -44,7 +44,7 @@ def named_mpis(nodes: Sequence[NodeFacts]) -> dict[str, Mpi]:
 
 def identity(one: Mpi) -> tuple[str, ...]:
     """Return what two nodes have in common that have the same MPI."""
-    return one.prefix, one.version, one.setup, *one.modules, *one.spack
+    return one.prefix or "".join(one.path), one.version, one.setup, *one.modules, *one.spack
 
 
 def loaded(one: Mpi) -> dict[str, object]:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from tare.core.counting import count
 from tare.core.units import whole_number
 from tare.discovery.facts import NodeClass, Partition
 from tare.discovery.ranges import as_ranges
 
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")  # as a site file takes it
+_FEATURE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:=/+@-]*")
+"""What `--constraint` takes as one feature: other signs are its operators (sbatch(1))."""
 
 
 def host_ranges(names: Sequence[str]) -> list[str]:
@@ -28,7 +31,7 @@ def node_class(partition: Partition) -> tuple[NodeClass | None, str, tuple[NodeC
     first, *others = usable
     rest = [one for one in partition.classes if one is not first]
     theirs = {feature for one in rest for feature in (*one.features, *one.available)}
-    own = [feature for feature in first.features if feature not in theirs]
+    own = [one for one in first.features if one not in theirs and _FEATURE.fullmatch(one)]
     return first, (own[0] if rest and own else ""), tuple(others)
 
 
@@ -55,7 +58,7 @@ def slots_of(
 def _cores(kind: NodeClass, constraint: str, others: Sequence[NodeClass]) -> tuple[int, str]:
     if others and not constraint:
         return min(one.cores for one in (kind, *others)), "sinfo: the fewest cores of a node in 'nodes'"
-    origin = f"sinfo: {kind.sockets} sockets × {kind.cores_per_socket} cores"
+    origin = f"sinfo: {count(kind.sockets, 'socket')} × {count(kind.cores_per_socket, 'core')}"
     if kind.usable_cores:
         kept = kind.sockets * kind.cores_per_socket - kind.usable_cores
         origin += f"; the system keeps {kept} (scontrol show node: CPUEfctv, CoreSpecCount)"

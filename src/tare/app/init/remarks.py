@@ -8,6 +8,7 @@ from tare.app.init.batch_remarks import allocation_remark, batch_remarks
 from tare.app.init.mpis import common_mpis, identity, loaded
 from tare.app.init.node_choice import class_nodes, host_ranges
 from tare.app.init.pmi import PMI_OF_CRAY, mpi_types, pmi_of_cray
+from tare.core.counting import count
 from tare.discovery.facts import Found, ModuleSystem, NodeClass, Partition, SlurmFacts
 from tare.discovery.networks import find_networks
 from tare.discovery.programs import first_names
@@ -26,7 +27,7 @@ def remarks_on(found: Found, partition: Partition | None, others: Sequence[NodeC
     for other in found.slurm.partitions if found.slurm else ():
         if partition and other.name != partition.name and other.is_up:
             left = f", none of which takes jobs now ({_states(other)})" if not other.usable else ""
-            yield f"Another partition: {other.name}, {len(other.nodes)} nodes{left}."
+            yield f"Another partition: {other.name}, {count(len(other.nodes), 'node')}{left}."
     yield from _accounting_remarks(found.slurm) if found.slurm else ()
     for system in found.batch_systems:
         if found.allocation is None:
@@ -68,7 +69,7 @@ def _class_remarks(partition: Partition, others: Sequence[NodeClass]) -> Iterato
         where = "also in 'nodes'" if listed.issuperset(one.usable) else "not in 'nodes'"
         more = f"; features {','.join(one.features)}" if one.features else ""
         shown = ", ".join(host_ranges(one.nodes))
-        yield f"Nodes of another kind, {where}: {shown}, {one.cores} cores{more}."
+        yield f"Nodes of another kind, {where}: {shown}, {count(one.cores, 'core')}{more}."
     for one in partition.classes:
         if one.gres:
             shown = ", ".join(host_ranges(one.nodes))
@@ -153,8 +154,8 @@ def _module_remarks(found: Found) -> Iterator[str]:
 def _system_remarks(system: ModuleSystem, node: str) -> Iterator[str]:
     title = f"{system.title} {system.version}".strip()
     after = f" after '{system.setup}'" if system.setup else ""
-    count = f"{system.n_modules} modules are seen on {node}{after} (`module -t avail`)"
-    yield f"{title}: {count}; docs/software.md says how to load them."
+    seen = f"{count(system.n_modules, 'module is', 'modules are')} seen on {node}{after} (`module -t avail`)"
+    yield f"{title}: {seen}; docs/software.md says how to load them."
     if system.programs:
         yield f"Programs of {title} that Tare can measure: {first_names(system.programs)}."
     yield from system.notes

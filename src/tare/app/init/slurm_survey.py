@@ -10,6 +10,7 @@ from tare.app.init.dialogue import Dialogue
 from tare.app.init.job_limits import JobLimits
 from tare.app.init.node_choice import class_nodes
 from tare.app.init.slurm_request import Request, probe_memory
+from tare.core.counting import count
 from tare.core.errors import BackendError
 from tare.discovery.commands import Commands
 from tare.discovery.facts import NodeFacts, Partition, SlurmFacts
@@ -87,7 +88,7 @@ class SlurmSurvey:
         why = f" ({limits.why(wanted)})" if limits.why(wanted) else ""
         self._dialogue.say(
             "To see networks, folders and MPIs of compute nodes, 1 job of seconds runs on "
-            f"{n_nodes} node{'s' if n_nodes > 1 else ''}{why}, for {minutes} minutes at most. "
+            f"{count(n_nodes, 'node')}{why}, for {count(minutes, 'minute')} at most. "
             f"It is given up if it waits for {self._wait_s} s (--wait):",
             f"  {shlex.join((*command, *interpreter()))} …",
         )

@@ -27,7 +27,7 @@ from tare.app.init.slurm_survey import SlurmSurvey
 from tare.core.errors import BackendError, CampaignError, UsageError, shown
 from tare.discovery.allocations import find_allocation
 from tare.discovery.batch_systems import find_batch_systems
-from tare.discovery.commands import Commands
+from tare.discovery.commands import Commands, said_if_slow
 from tare.discovery.facts import Allocation, BatchSystem, Found, NodeFacts, SlurmFacts
 from tare.discovery.file_systems import candidates, read_mounts
 from tare.discovery.kubernetes_contexts import find_contexts
@@ -93,7 +93,9 @@ class _Surveyor:
             allocation = None if self._names_other_place() else find_allocation(os.environ, self.commands)
             is_elsewhere = allocation or self._names_other_place()
             slurm = None if is_elsewhere else self._slurm()
+            n_known = len(self.notes)
             others = tuple(find_batch_systems(self.commands, self.notes.append))
+        self.dialogue.say(*(f"         not known: {note}" for note in self.notes[n_known:]))
         self._say_batch_systems(slurm, others)
         contexts = () if allocation else self._contexts()
         context = self._place(slurm, contexts)
@@ -129,7 +131,8 @@ class _Surveyor:
                 why = f"Slurm has no partition for runs: {reasons}"
             if self.wishes.partition or self.wishes.account or self.wishes.qos or self.cluster:
                 raise BackendError(f"{why}; does scontrol ping answer?")
-            self.dialogue.say(f"         {why}")
+            cure = "" if slurm else "; once `scontrol ping` answers, call `tare init --force` here"
+            self.dialogue.say(f"         {why}{cure}")
         return None
 
     def _say_batch_systems(self, slurm: SlurmFacts | None, others: Sequence[BatchSystem]) -> None:
@@ -230,7 +233,8 @@ class _Surveyor:
         if slurm and choice.partition:
             nodes, via, may_try = self._ask_slurm(slurm, choice, marker)
             return msgspec.structs.replace(found, nodes=nodes, via=via), may_try
-        with self.dialogue.busy("this machine"):
+        waits = "waits    this machine is looked at: modules, EESSI and Spack may take a minute each"
+        with self.dialogue.busy("this machine"), said_if_slow(self.dialogue.say, waits):
             nodes = ask_this_machine(self.commands, script(""), self.origins, self.notes.append)
         return msgspec.structs.replace(found, nodes=nodes, via="this machine"), True
 

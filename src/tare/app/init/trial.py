@@ -14,6 +14,8 @@ from tare.app.site_doctor import examine
 from tare.config import SiteSource
 from tare.config.site_file import site_from_text
 from tare.core.checks import Finding
+from tare.core.counting import count
+from tare.core.visible_text import said_line
 
 
 def announcement(draft: SiteDraft, wait_s: int) -> str:
@@ -23,14 +25,10 @@ def announcement(draft: SiteDraft, wait_s: int) -> str:
         return ""
     each = "it runs" if len(names) == 1 else "they run one after the other, each"
     return (
-        f"To try each platform, {_counted(len(names), 'job')} of seconds: {each} on "
-        f"{_counted(draft.job.nodes, 'node')}, for {draft.job.minutes} minutes at most: "
+        f"To try each platform, {count(len(names), 'job')} of seconds: {each} on "
+        f"{count(draft.job.nodes, 'node')}, for {count(draft.job.minutes, 'minute')} at most: "
         f"{', '.join(names)}. A job that waits for {wait_s} s is cancelled (--wait)."
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def try_out(draft: SiteDraft, host: str, *, starts_ranks: bool, patience: Patience) -> Iterator[Finding]:
@@ -63,7 +61,7 @@ def _with_programs(one: PlatformDraft, programs: dict[str, str]) -> PlatformDraf
 
 def _marked(one: PlatformDraft, faults: dict[str, str]) -> PlatformDraft:
     found = faults.get(one.name)
-    return msgspec.structs.replace(one, fault=" ".join(found.split())[:300]) if found else one
+    return msgspec.structs.replace(one, fault=said_line(found, 300)) if found else one
 
 
 def how_tried(draft: SiteDraft, findings: list[Finding]) -> str:

@@ -16,6 +16,7 @@ from tare import config
 from tare.app import planning
 from tare.app.session import Display, blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, percent
+from tare.core.counting import count
 from tare.plan import aa_plan
 from tare.terminal.output import echo, json_option, print_json, print_table
 from tare.terminal.progress import make_progress
@@ -134,7 +135,11 @@ def _print(found: Calibration, site: str) -> None:
     if rows:
         echo()
         print_table(columns, rows, frozenset({"blocks", "relabelled", "smallest effect"}))
-    echo("", f"A/A at {site}: {found.false_alarms} false alarms in {found.n_comparisons} comparisons.")
+    echo(
+        "",
+        f"A/A at {site}: {count(found.false_alarms, 'false alarm')} in "
+        f"{count(found.n_comparisons, 'comparison')}.",
+    )
     if found.alarm_rate is None or found.interval_rate is None or found.campaign_rate is None:
         return
     promised = percent(1 - found.confidence)

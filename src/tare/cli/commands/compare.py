@@ -12,6 +12,7 @@ from tare.analysis.named_settings import no_reference, values_of_cases
 from tare.cli.comparison_table import describe_verdict, format_ratio, print_comparisons
 from tare.cli.options import mean_option, parse_share, unpaired_option
 from tare.core.campaign import Campaign
+from tare.core.collection import no_collection
 from tare.core.comparison import Comparison, Correction, Mean
 from tare.core.errors import UsageError
 from tare.core.values import Scalar, Settings
@@ -52,6 +53,7 @@ _PUBLISHED = "published:"
     "--against", metavar="PUBLISHED", help="Compare with published results; 'tare published' lists them."
 )
 @json_option
+@no_collection()
 def command(
     folder: Path,
     references: tuple[str, ...],

@@ -11,6 +11,7 @@ from tare.analysis.confounding import Difference, differences, values_of
 from tare.cli.options import WholeList
 from tare.core.campaign import Campaign
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.values import is_written
 from tare.terminal.output import echo, json_option, print_json, print_table
@@ -80,8 +81,8 @@ def diff(left: str, right: str, as_json: bool) -> None:
     if found:
         print_table(("fact", left, right), [_row(one) for one in found])
         echo()
-    differ = "1 fact differs" if len(found) == 1 else f"{len(found)} facts differ"
-    echo(f"{differ}, {n_same} {'is' if n_same == 1 else 'are'} the same.")
+    differ = count(len(found), "fact differs", "facts differ")
+    echo(f"{differ}, {count(n_same, 'is', 'are')} the same.")
 
 
 def _row(one: Difference) -> tuple[str, str, str]:

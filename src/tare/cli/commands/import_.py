@@ -15,6 +15,7 @@ from tare.app.stated_settings import read_settings, setting_reader, setting_text
 from tare.cli.commands.parse import known_workloads
 from tare.cli.comparison_table import uncompared_sentences
 from tare.core.attempt import State
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.plan import Plan
 from tare.core.values import Scalar
@@ -231,7 +232,7 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
     known = f", {found.n_known} there already" if found.n_known else ""
     would = "would be imported" if is_dry_run else "imported"
     of_them = f"{', '.join(states) or 'none new'}{known}"
-    echo(f"{folder}: {_count(len(found.runs), 'run')} of {_count(n_cases, 'case')} {would} ({of_them})")
+    echo(f"{folder}: {count(len(found.runs), 'run')} of {count(n_cases, 'case')} {would} ({of_them})")
     shown = [run for run in found.runs if is_dry_run or run.attempt.state is not State.DONE]
     if shown:
         echo()
@@ -252,14 +253,10 @@ def _print(folder: Path, plan: Plan, found: Import, refused: Sequence[Refused], 
     if unknown:
         echo(
             "",
-            f"The ranks of {_count(len(unknown), 'case')} are unknown: neither stated nor printed. "
+            f"The ranks of {count(len(unknown), 'case')} are unknown: neither stated nor printed. "
             "State them with --set ranks=2.",
             err=True,
         )
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _list(head: str, lines: Sequence[str]) -> None:

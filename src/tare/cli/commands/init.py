@@ -6,7 +6,7 @@ import contextlib
 import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -119,14 +119,15 @@ def command(
         wait_s=round(wait),
     )
     cluster = cluster_of(os.environ)
-    commands = OwnCommands({"SLURM_CLUSTERS": cluster} if cluster else {})
-    found = survey(commands, wishes, dialogue)
-    draft, findings = _tried(found, folder, dialogue, wishes.wait_s)
-    tried = how_tried(draft, findings)
-    where = f"{found.found.host}, {time.strftime('%Y-%m-%d')}"
-    texts = (files.site_text(draft, where, tried), files.study_text(draft))
-    for path, text in zip(targets, texts, strict=True):
-        _write(path, text, is_forced=force)
+    commands = OwnCommands({"SLURM_CLUSTERS": cluster} if cluster else {}, dialogue.say)
+    with _made(folder):
+        found = survey(commands, wishes, dialogue)
+        draft, findings = _tried(found, folder, dialogue, wishes.wait_s)
+        tried = how_tried(draft, findings)
+        where = f"{found.found.host}, {time.strftime('%Y-%m-%d')}"
+        texts = (files.site_text(draft, where, tried), files.study_text(draft))
+        for path, text in zip(targets, texts, strict=True):
+            _write(path, text, is_forced=force)
     if as_json:
         shown = {"found": found.found, "files": [str(path) for path in targets], "findings": findings}
         print_json("tare.init/1", shown)
@@ -149,9 +150,22 @@ def _targets(folder: Path, *, is_forced: bool) -> tuple[Path, Path]:
     for path in paths:
         if os.path.lexists(path) and not is_forced:
             raise UsageError(f"{path} is there already; name another folder, or replace it with --force")
-    with CampaignError.for_files(folder):
-        folder.mkdir(parents=True, exist_ok=True)
     return paths
+
+
+@contextlib.contextmanager
+def _made(folder: Path) -> Iterator[None]:
+    """Have a folder. If what is done there fails or is interrupted, empty ones that were made go again."""
+    lacking = [one for one in (folder.absolute(), *folder.absolute().parents) if not os.path.lexists(one)]
+    try:
+        with CampaignError.for_files(folder):
+            folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except BaseException:
+        for one in lacking:
+            with contextlib.suppress(OSError):  # one that is not empty is left, and so are those above it
+                one.rmdir()
+        raise
 
 
 def _expanded(hosts: str | None) -> tuple[str, ...]:

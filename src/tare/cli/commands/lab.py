@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tare.cli.options import WholeList
+from tare.core.counting import count
 from tare.lab.services import SERVICES
 from tare.terminal.output import at_work, echo, json_option, print_json, print_table
 
@@ -359,7 +360,10 @@ def rootfs(
     suite = release or suite or SUITE
     names = [one.strip() for one in (packages or "").split(",") if one.strip()]
     names = names or list(default_packages(name, is_release=release is not None))
-    with at_work(f"building {name} of {len(names)} packages and what they need"):
+    with at_work(
+        f"building {name} of {count(len(names), 'package')} and what "
+        f"{'it needs' if len(names) == 1 else 'they need'}"
+    ):
         built = build(name, names, suite)
     if as_json:
         print_json(

@@ -15,6 +15,7 @@ import msgspec
 from tare.app.stated_settings import check_stated, expecting, read_settings, setting_reader
 from tare.core.case import Case
 from tare.core.collection import no_collection
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.user_files import open_given
 from tare.core.values import Settings
@@ -65,7 +66,8 @@ def command(
     """Read the figures of merit of WORKLOAD from existing output; FILE - is standard input.
 
     Exits with 1 if a file is not complete or has problems. Its figures are shown, but a campaign would
-    not count them. A number that is cut off is not shown.
+    not count them. A number that is cut off is not shown. Figures that the program printed without a
+    value, such as times of 0.00, are named on standard error; they are no problem.
 
     Some formats, such as OMB's tables, have no end mark, so a file may have been cut between two rows.
     State with --set what the program was asked for; then missing rows are found.
@@ -157,21 +159,22 @@ def _parse(workload: Workload, name: str) -> Parsed:
 
 def _body(read: Sequence[_File]) -> dict[str, object]:
     """Return the JSON body without the figures; with several files, problems have the file's name."""
-    is_one = len(read) == 1
+
+    def named(found: Sequence[tuple[str, Sequence[str]]]) -> list[str]:
+        return [one if len(read) == 1 else f"{name}: {one}" for name, sentences in found for one in sentences]
+
     return {
         "complete": all(file.parsed.is_complete for file in read),
         "completeness": min((file.completeness for file in read), key=list(Completeness).index),
-        "problems": [
-            problem if is_one else f"{file.name}: {problem}"
-            for file in read
-            for problem in file.parsed.problems
-        ],
+        "problems": named([(file.name, file.parsed.problems) for file in read]),
+        "left_out": named([(file.name, file.parsed.left_out) for file in read]),
         "files": [
             {
                 "file": file.name,
                 "complete": file.parsed.is_complete,
                 "completeness": file.completeness,
                 "problems": file.parsed.problems,
+                "left_out": file.parsed.left_out,
             }
             for file in read
         ],
@@ -191,10 +194,10 @@ def _print(read: Sequence[_File]) -> None:
         print_table(table.columns, table, frozenset({*table.coordinates, "value"}))
         echo()
     for file in read:
-        count = len(file.parsed.measurements)
-        echo(f"{file.name}: {_STATES[file.completeness]}, {count} measurement{'' if count == 1 else 's'}")
-        for problem in file.parsed.problems:
-            echo(f"{file.name}: {problem}", err=True)
+        n_measurements = len(file.parsed.measurements)
+        echo(f"{file.name}: {_STATES[file.completeness]}, {count(n_measurements, 'measurement')}")
+        for sentence in (*file.parsed.problems, *file.parsed.left_out):
+            echo(f"{file.name}: {sentence}", err=True)
 
 
 class _Table:

@@ -18,13 +18,13 @@ from tare.app.inputs import missing_inputs
 from tare.cli import shell_text
 from tare.cli.commands.status import percent
 from tare.core.collection import no_collection
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.plan import Plan
 from tare.core.pseudonyms import Pseudonyms
 from tare.core.study import Budget
 from tare.core.units import format_seconds
 from tare.core.workload import written
-from tare.report.words.numbers import count
 from tare.storage.pseudonymous import PseudonymousView
 from tare.storage.pseudonyms import read_pseudonyms
 from tare.terminal.output import echo, json_option, print_json, print_table
@@ -32,7 +32,8 @@ from tare.terminal.output import echo, json_option, print_json, print_table
 if TYPE_CHECKING:
     from tare.analysis.repeats.cost import Amount, Cost
     from tare.app.remaining import Remaining
-    from tare.core.workload import Stage
+    from tare.core.values import Scalar
+    from tare.core.workload import ParameterKind, Stage
     from tare.execution.compose import Composer
 
 
@@ -140,7 +141,7 @@ def command(
         for line in plan_notes(plan):
             echo(line)
         for found in planned_tasks.traps_of(loaded):
-            n_cases = "1 case" if found.n_cases == 1 else f"{found.n_cases} cases"
+            n_cases = count(found.n_cases, "case")
             echo(pseudonyms.text(f"trap: {n_cases} on {found.platform}: {found.trap}"))
         for fault in missing_inputs(loaded):
             echo(pseudonyms.text(f"missing input: {fault}"))
@@ -165,7 +166,7 @@ def _print_rest(rest: Remaining, plan: Plan, folder: Path, study: Path, options:
     echo("", f"left in {folder}, as session {rest.session}:")
     rows = [(one.id, plan.describe(cases[one.id]), str(one.left), str(one.again)) for one in rest.cases]
     print_table(("case", "", "left", "once more"), rows, frozenset({"left", "once more"}))
-    runs = f"{rest.left} run{'' if rest.left == 1 else 's'} left"
+    runs = f"{count(rest.left, 'run')} left"
     if rest.again:
         n_beside, reasons = rest.again - rest.parted, []
         if rest.parted:
@@ -174,10 +175,10 @@ def _print_rest(rest: Remaining, plan: Plan, folder: Path, study: Path, options:
             reasons.append(f"{n_beside} once more beside them")
         runs += f", {', '.join(reasons)}: only what ran together is compared"
     if rest.warmup:
-        runs += f"; {rest.warmup} warm-up run{'' if rest.warmup == 1 else 's'} before"
+        runs += f"; {count(rest.warmup, 'warm-up run')} before"
     echo(f"{'at least ' if rest.is_least else ''}{runs}")
     if rest.elapsed_s is not None:
-        cases_of = "1 case" if rest.n_guessed == 1 else f"{rest.n_guessed} cases"
+        cases_of = count(rest.n_guessed, "case")
         guessed = f" ({cases_of} never ran: the median of the others)" if rest.n_guessed else ""
         echo(f"about {format_seconds(rest.elapsed_s)} by earlier runs, one at a time{guessed}")
     if rest.is_budget_spent:
@@ -220,22 +221,29 @@ def _n_hosts(loaded: planning.Loaded) -> dict[str, int]:
 
 def _print_cases(plan: Plan, cost: Cost) -> None:
     names = [name for name in plan.varied if name != "workload"]
-    kinds = {workload: [(name, plan.kind(name, workload)) for name in names] for workload in plan.foms}
-    cell = lru_cache(maxsize=None, typed=True)(written)  # few values make many cells; 1 is not true
-    rows = []
-    for case in plan.cases:
-        role = "reference" if plan.reference and plan.is_reference(case) else ""
-        values = [(case.setting(name), kind) for name, kind in kinds[case.workload]]
-        cells = ["" if value is None else cell(value, kind) for value, kind in values]
-        rows.append([case.id, case.workload, *cells, role])
-    expected = ["blocks", "each"] if cost.cases else []
-    for row, one in zip(rows, cost.cases, strict=False):
-        row[-1:] = [
-            str(one.blocks),
-            f"{'' if one.is_measured else '≈ '}{format_seconds(one.elapsed_s)}",
-            row[-1],
-        ]
-    print_table(["case", "workload", *names, *expected, ""], rows, frozenset(expected))
+    expected: dict[str, list[str]] = {}
+    if cost.cases:
+        each = [f"{'' if one.is_measured else '≈ '}{format_seconds(one.elapsed_s)}" for one in cost.cases]
+        expected = {"blocks": [str(one.blocks) for one in cost.cases], "each": each}
+    columns = {
+        "case": [case.id for case in plan.cases],
+        "workload": [case.workload for case in plan.cases],
+        **{name: _cells(plan, name) for name in names},
+    }
+    roles = ["reference" if case.id in plan.reference_ids else "" for case in plan.cases]
+    rows = [*zip(*columns.values(), *expected.values(), roles, strict=True)]
+    print_table([*columns, *expected, ""], rows, frozenset(expected))
+
+
+def _cells(plan: Plan, name: str) -> list[str]:
+    """Return a setting of each case as a study writes it; it is empty for cases that lack it."""
+    kinds = {workload: plan.kind(name, workload) for workload in plan.foms}
+
+    @lru_cache(maxsize=None, typed=True)  # few values make many cells; 1 is not true
+    def cell(value: Scalar | None, kind: ParameterKind | None) -> str:
+        return "" if value is None else written(value, kind)
+
+    return [cell(case.setting(name), kinds[case.workload]) for case in plan.cases]
 
 
 def _print_cost(plan: Plan, cost: Cost, like: Path | None) -> None:
@@ -246,7 +254,7 @@ def _print_cost(plan: Plan, cost: Cost, like: Path | None) -> None:
         guessed = (
             f" ({cost.n_guessed} of the cases taken as the median of the others)" if cost.n_guessed else ""
         )
-        echo(f"expected after {like}: {cost.expected.runs} runs, {_hours(cost.expected)}{guessed}")
+        echo(f"expected after {like}: {count(cost.expected.runs, 'run')}, {_hours(cost.expected)}{guessed}")
     if plan.repeats.budget != Budget():
         echo(f"it ends where the budget of {describe_budget(plan.repeats.budget)} is spent")
 
@@ -318,7 +326,9 @@ def plan_notes(plan: Plan) -> Iterator[str]:
     for layout, n_cases in layouts.items():
         bound[layout.binding.value] += n_cases
     if set(bound) - {"none"} or any(layout.ranks > 1 for layout in layouts):
-        counts = ", ".join(f"{name} ({count} of {len(plan.cases)} cases)" for name, count in bound.items())
+        counts = ", ".join(
+            f"{name} ({n_cases} of {count(len(plan.cases), 'case')})" for name, n_cases in bound.items()
+        )
         yield f"bound by default to: {counts}; a study may set bind: none, core or socket"
 
 
@@ -328,12 +338,12 @@ def summary(plan: Plan) -> str:
     cases, blocks = count(len(plan.cases), "case"), count(repeats.min, "block")
     text = f"{cases} × {blocks} = {count(plan.n_runs, 'run')}"
     if repeats.max > repeats.min:
-        text += f", up to {repeats.max} blocks = {len(plan.cases) * repeats.max} runs"
+        text += f", up to {count(repeats.max, 'block')} = {count(len(plan.cases) * repeats.max, 'run')}"
     if repeats.max > repeats.min and repeats.until is not None:
         what = "ratio to the reference" if plan.reference else "figure"
         text += f", until every {what} is known within ± {percent(repeats.until)}"
     if plan.profiled:
         text += f", and {len(plan.profiled) * repeats.min} profiled"
     if plan.warmup:
-        text += f", and {plan.warmup} warm-up pass{'es' if plan.warmup > 1 else ''}"
+        text += f", and {count(plan.warmup, 'warm-up pass', 'warm-up passes')}"
     return text

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.published import Figure, Publication
 from tare.terminal.output import echo, json_fields, json_option, print_json, print_table
@@ -170,7 +171,7 @@ def _evidence_number(one: Evidence) -> str:
 
 def _runs(one: Evidence) -> str:
     if one.tau is not None:
-        return f"{one.n_contender} levels"
+        return f"{count(one.n_contender, 'level')}"
     return f"{one.n_contender} / {one.n_reference}"
 
 

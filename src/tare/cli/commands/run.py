@@ -21,6 +21,7 @@ from tare.cli.logs import is_very_verbose, log_options
 from tare.cli.options import redact_option
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.packets import faults as packet_faults
 from tare.core.plan import Plan
@@ -202,10 +203,12 @@ def _require_confirmed(plan: Plan, folder: Path, *, is_confirmed: bool) -> None:
 
     if is_confirmed or plan.n_runs <= _MOST_RUNS_UNASKED or is_campaign(folder):
         return
-    count = f"{len(plan.cases):,} cases × {plan.repeats.min} blocks = {plan.n_runs:,} runs"
-    if sys.stdin.isatty() and click.confirm(f"{count}. Begin?"):
+    numbers = {"case": len(plan.cases), "block": plan.repeats.min, "run": plan.n_runs}
+    cases, blocks, runs = (count(n, noun, is_grouped=True) for noun, n in numbers.items())
+    size = f"{cases} × {blocks} = {runs}"
+    if sys.stdin.isatty() and click.confirm(f"{size}. Begin?"):
         return
-    raise UsageError(f"{count}; look at 'tare plan', and add --yes to begin so many")
+    raise UsageError(f"{size}; look at 'tare plan', and add --yes to begin so many")
 
 
 def _with_telemetry(plan: Plan, period: Period | None, packets: bool | None) -> Plan:
@@ -231,11 +234,11 @@ def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) 
         for _, state, attempt in accounting.runs
         if attempt is not None and state is not State.DONE
     )
-    for (state, reason), count in why.most_common(5):
-        echo_or_drop(f"  {count} × {state}: {reason}")
+    for (state, reason), n_alike in why.most_common(5):
+        echo_or_drop(f"  {n_alike} × {state}: {reason}")
     folders = [campaign.folder / one.folder for one in campaign.measured()]
-    for reason, count in packet_faults(folders).most_common(3):
-        echo_or_drop(f"  {count} × packets not all counted: {reason}")
+    for reason, n_alike in packet_faults(folders).most_common(3):
+        echo_or_drop(f"  {n_alike} × packets not all counted: {reason}")
     if campaign.plan.reference and accounting.n_done:
         from tare.analysis.quoted_figures import quoted
         from tare.analysis.verdicts.compare import aggregates

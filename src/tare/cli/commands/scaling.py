@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
@@ -92,7 +92,6 @@ def _print(group: Sequence[ScalingCurve], plan: Plan) -> None:
         measured,
         remark_words,
         sentences,
-        settings_words,
         speedup_words,
     )
 
@@ -119,13 +118,28 @@ def _print(group: Sequence[ScalingCurve], plan: Plan) -> None:
     columns = [*places, first.along, f"{first.fom}", sped, "efficiency", "n", "remark"]
     print_table(columns, rows, frozenset({first.along, "n"}))
     for curve in group:
-        place = settings_words(curve.settings, plan.kinds_of(curve.workload)) or curve.workload
-        echo("", plain(f"{place}: {' '.join(sentences(curve))}"))
+        echo("", plain(f"{_place(curve, plan)}: {' '.join(sentences(curve))}"))
         for fit in curve.fits:
             if not fit.refusal:
                 echo(f"  {fit.law}: {plain(law_words(fit))}")
-    refused = dict.fromkeys(
-        f"{fit.law} not fitted: {fit.refusal}." for one in group for fit in one.fits if fit.refusal
-    )
-    if refused:
+    if refused := list(_refusals(group, plan)):
         echo("", *refused)
+
+
+def _refusals(group: Sequence[ScalingCurve], plan: Plan) -> Iterator[str]:
+    """Yield why laws were not fitted, and to which curves, unless it is so of all."""
+    curves: dict[tuple[str, str], list[ScalingCurve]] = {}
+    for curve in group:
+        for fit in curve.fits:
+            if fit.refusal:
+                curves.setdefault((fit.law, fit.refusal), []).append(curve)
+    for (law, refusal), those in curves.items():
+        whose = "" if len(those) == len(group) else f" to {', '.join(_place(one, plan) for one in those)}"
+        yield plain(f"{law} not fitted{whose}: {refusal}.")
+
+
+def _place(curve: ScalingCurve, plan: Plan) -> str:
+    """Return the settings that distinguish a curve, or its workload if there are none."""
+    from tare.report.words.scaling import settings_words
+
+    return settings_words(curve.settings, plan.kinds_of(curve.workload)) or curve.workload

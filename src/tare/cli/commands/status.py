@@ -15,6 +15,7 @@ from tare.analysis.spans import spans_of
 from tare.cli.logs import moment, print_log
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.units import format_seconds
 from tare.terminal.output import echo, json_option, print_json, print_table
@@ -103,7 +104,7 @@ def _session_lines(campaign: Campaign) -> Iterator[str]:
     for one in campaign.sessions if len(campaign.sessions) > 1 else ():
         began = datetime.fromtimestamp(one.began_at, UTC)
         n_done = sum(attempt.session == one.number for attempt in campaign.measured())
-        runs = f"{n_done} run{'' if n_done == 1 else 's'} done"
+        runs = f"{count(n_done, 'run')} done"
         yield f"session {one.number}, begun {began:%Y-%m-%d %H:%M} UTC: {runs}"
 
 
@@ -121,7 +122,10 @@ def _span_lines(campaign: Campaign) -> Iterator[str]:
 def summary_line(campaign: Campaign, found: Accounting) -> str:
     """Return one line with the counts of states, such as ``demo at lab: 82 of 84 runs done, 2 invalid``."""
     rest = [f"{n} {state}" for state, n in found.others.items()]
-    text = f"{campaign.plan.study} at {campaign.plan.site}: {found.n_done} of {found.n_planned} runs done"
+    text = (
+        f"{campaign.plan.study} at {campaign.plan.site}: {found.n_done} of {count(found.n_planned, 'run')} "
+        "done"
+    )
     return ", ".join([text, *rest])
 
 
@@ -145,7 +149,8 @@ def stop_reason_lines(campaign: Campaign, end: StopReason, *, most: int | None =
     if end.unsettled and repeats.until is not None:
         n_judged = len(end.unsettled) + end.n_settled
         lines.append(
-            f"not yet known within ± {percent(repeats.until)}: {len(end.unsettled)} of {n_judged} cases"
+            f"not yet known within ± {percent(repeats.until)}: {len(end.unsettled)} of "
+            f"{count(n_judged, 'case')}"
         )
         lines += [f"  {_precision_line(campaign, one)}" for one in end.unsettled[:most]]
         if most is not None and len(end.unsettled) > most:
@@ -164,8 +169,14 @@ def _precision_line(campaign: Campaign, one: CasePrecision) -> str:
         return f"{case}: not measured in enough blocks"
     what = "its ratio to the reference" if one.against else "its own value"
     if one.half_width > _VAGUE:
-        return f"{case}: {what} is not even known within ± {percent(_VAGUE)} after {one.n_blocks} blocks"
-    return f"{case}: {what} counts as known within ± {percent(one.half_width)} after {one.n_blocks} blocks"
+        return (
+            f"{case}: {what} is not even known within ± {percent(_VAGUE)} after "
+            f"{count(one.n_blocks, 'block')}"
+        )
+    return (
+        f"{case}: {what} counts as known within ± {percent(one.half_width)} after "
+        f"{count(one.n_blocks, 'block')}"
+    )
 
 
 def _body(
@@ -208,6 +219,7 @@ def _body(
                 "state": state,
                 "reason": attempt.reason if attempt else "",
                 "check": attempt.check if attempt else "",
+                "left_out": attempt.left_out if attempt else [],
                 "attempts": attempt.attempt if attempt else 0,
                 "session": attempt.session if attempt else None,
                 "folder": attempt.folder if attempt else None,

@@ -11,6 +11,7 @@ import click
 from tare.app.http_client import Server
 from tare.cli.options import WholeList
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.telemetry_sources import figures as telemetry_figures
 from tare.core.user_files import read_given
@@ -78,7 +79,7 @@ def show(folder: Path, as_json: bool) -> None:
     columns = [_SHOWN[name] for name in known]
     print_table(["run", *columns], rows, frozenset(columns))
     if n_left_out := len(measured) - len(runs):
-        which = f"{n_left_out} of {len(measured)} runs"
+        which = f"{n_left_out} of {count(len(measured), 'run')}"
         echo(f"Left out: {which}, without a control group of their own or without samples of all their time.")
 
 
@@ -148,7 +149,10 @@ def import_(
         body = {"source": source, "n_readings": len(readings), "n_runs": n_runs, "n_points": n_points}
         print_json("tare.telemetry.import/1", body)
         return
-    echo(f"{len(readings)} readings; {n_points} of them lie in {n_runs} of {len(campaign.attempts)} runs")
+    echo(
+        f"{count(len(readings), 'reading')}; {n_points} of them {'lies' if n_points == 1 else 'lie'} in "
+        f"{n_runs} of {count(len(campaign.attempts), 'run')}"
+    )
     if unknown := _unknown_hosts(campaign, readings):
         echo(f"No run had a host of the name {', '.join(unknown)}; --host NAME says which one it is.")
     if not readings:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.terminal.output import echo, json_option, print_json, print_table
 
@@ -60,10 +61,11 @@ def _print(
     if faults:
         print_table(("where", "what"), [(one.where, one.what) for one in faults])
         echo()
-    as_written = "as they were written" if not faults else f"looked at: {len(faults)} faults"
-    echo(f"{n_runs} runs and {n_files} files of evidence {as_written}")
+    as_written = "as they were written" if not faults else f"looked at: {count(len(faults), 'fault')}"
+    echo(f"{count(n_runs, 'run')} and {count(n_files, 'file')} of evidence {as_written}")
     if n_unsummed or n_unlisted:
         echo(
-            f"no checksum vouches for {n_unsummed} lines of the journal and the evidence of {n_unlisted} runs"
+            f"no checksum vouches for {count(n_unsummed, 'line')} of the journal and the evidence of "
+            f"{count(n_unlisted, 'run')}"
         )
     echo(f"sealed by {sealed_by}" if sealed_by else "not sealed: nobody vouches that it was not forged")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from tare.core.counting import count
 from tare.terminal.output import echo, json_option, plain, print_json, print_table
 
 if TYPE_CHECKING:
@@ -144,6 +145,11 @@ def _print_parts(one: Attribution, variants: Variants) -> None:
     print_table(columns, rows, frozenset(columns[1:4]))
     if one.cost is not None:
         interval = bracket_values(one.cost.low, one.cost.high)
-        echo(plain(f"n = {one.n_blocks} blocks; profiled runs took × {number(one.cost.value)} {interval}."))
+        echo(
+            plain(
+                f"n = {count(one.n_blocks, 'block')}; profiled runs took × {number(one.cost.value)} "
+                f"{interval}."
+            )
+        )
     if one.note:
         echo(plain(one.note))

@@ -103,8 +103,10 @@
       ? { row: current.parentElement.dataset.case, column: current.cellIndex, has: inside } : null;
     const key = inside ? active.id : "";
     const scrolled = all(".scroll", part).map((view) => [view.scrollLeft, view.scrollTop]);
+    const opened = all("details", part).map((view) => view.open);
     part.innerHTML = html;  // our own templates, with every value escaped; the policy bars inline scripts besides
     all(".scroll", part).forEach((view, index) => { if (scrolled[index]) [view.scrollLeft, view.scrollTop] = scrolled[index]; });
+    all("details", part).forEach((view, index) => { if (opened[index]) view.open = true; });
     if (id === "matrix") dressMatrix(focused);
     else if (key) document.getElementById(key)?.focus();
     if (id === "output") followLogs();

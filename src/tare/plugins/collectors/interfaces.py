@@ -56,14 +56,14 @@ def read_own_records(root: Path = Path("/")) -> dict[str, str] | None:
     None on a machine with RDMA adapters, whose counters only the script reads. `root` is for tests. Of the
     same interfaces it is looked up once a second which is stacked on which.
     """
-    classes = os.path.join(root, "sys/class")  # noqa: PTH118  # it is called twice a run
-    stacked = _stacked(classes, tuple(_names(f"{classes}/net")), int(time.monotonic()))
-    if stacked is None:
-        return None
     try:
-        text = read_kernel_file(os.path.join(root, INTERFACES.lstrip("/")))  # noqa: PTH118
+        text = read_kernel_file(os.path.join(root, INTERFACES.lstrip("/")))  # noqa: PTH118  # twice a run
     except OSError:
         text = ""
+    names = tuple([line.partition(":")[0].strip() for line in text.splitlines()[2:]])
+    stacked = _stacked(os.path.join(root, "sys/class"), names, int(time.monotonic()))  # noqa: PTH118
+    if stacked is None:
+        return None
     records = {INTERFACES: text, ADAPTERS: stacked}
     return {name: text for name, text in records.items() if text}
 

@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Mapping
 
+from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.launch import Invocation, Placement
 from tare.core.site import Network
@@ -82,7 +83,8 @@ def remote_hosts(launcher: str, placement: Placement) -> tuple[str, ...]:
         return ()
     if len(hosts) < layout.nodes:
         raise UsageError(
-            f"{launcher}: the case needs {layout.nodes} nodes, and there are {len(hosts)}; add nodes to the "
+            f"{launcher}: the case needs {count(layout.nodes, 'node')}, and there are {len(hosts)}; add "
+            "nodes to the "
             "site file, or ask for fewer"
         )
     if layout.nodes == 1 and not placement.agent:

@@ -25,6 +25,7 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
+from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import figure
 
@@ -63,6 +64,14 @@ Build one of its models from https://github.com/UoB-HPC/BabelStream; `program` i
 omp-stream. A wrong result is printed to standard error only, and the program then fails."""
 
 
+_OPTIONS = {
+    **dict.fromkeys(("-s", "--arraysize"), "set elements"),
+    **dict.fromkeys(("-n", "--numtimes"), "set repetitions"),
+    "--float": "set single: true",
+}
+"""BabelStream's options for which the workload has a parameter, and what to do instead."""
+
+
 class BabelStream(Benchmark, frozen=True, kw_only=True):
     """The BabelStream benchmark, in any of its programming models."""
 
@@ -78,6 +87,7 @@ class BabelStream(Benchmark, frozen=True, kw_only=True):
         """Yield a fault if the case has several ranks, as each would measure the memory of the others."""
         if case.layout.ranks > 1:
             yield f"babelstream runs on one rank, and the case has {case.layout.ranks}; set ranks: 1"
+        yield from option_faults(case, self.name, _OPTIONS)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read every table of a log (see core.workload.Workload.parse)."""

@@ -8,13 +8,16 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark, coordinates
+from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import port_parameter
 from tare.plugins.workloads.common.services import block_faults, services_stage
-from tare.plugins.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, json_phase, split
+from tare.plugins.workloads.elbencho_json import json_phase
+from tare.plugins.workloads.elbencho_results import CsvReader, Phase, Table, TextReader, split
 
 
 def _rates(name: str, unit: str, what: str, *, is_primary: bool = False) -> tuple[Fom, Fom]:
@@ -57,6 +60,19 @@ Get the program from https://github.com/breuner/elbencho (static binaries, packa
 also reads logs of services, and result, CSV and JSON files."""
 
 
+_OPTIONS = {
+    **dict.fromkeys(("-b", "--block"), "set block"),
+    **dict.fromkeys(("-s", "--size"), "set size"),
+    **dict.fromkeys(("-n", "--dirs"), "set files: each thread has one directory"),
+    **dict.fromkeys(("-N", "--files"), "set files"),
+    **dict.fromkeys(("-t", "--threads"), "set threads"),
+    "--direct": "set direct: true",
+    "--rand": "set random: true",
+    "--iodepth": "set iodepth",
+}
+"""elbencho's options for which the workload has a setting, and what to do instead."""
+
+
 class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
     """A workload that runs elbencho in one direction; its output must contain all `phases`."""
 
@@ -64,7 +80,7 @@ class ElbenchoBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def faults(self, case: Case) -> Iterable[str]:
         """Return a fault for each setting that elbencho would refuse or silently change."""
-        return block_faults(case)
+        return (*block_faults(case), *option_faults(case, self.name, _OPTIONS))
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of elbencho; a read workload has a stage before it that writes the files."""
@@ -176,7 +192,7 @@ class _Log(LogParser):
         if not self._is_whole:
             yield "the last line is cut short"
         if self._csv.broken_rows:
-            yield f"{self._csv.broken_rows} rows of CSV are broken"
+            yield f"{count(self._csv.broken_rows, 'row of CSV is', 'rows of CSV are')} broken"
         yield from _shortfalls(self._tables(), self._expected)
 
     def _tables(self) -> list[Table]:

@@ -10,10 +10,12 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
+from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import port_parameter
 from tare.plugins.workloads.common.services import block_faults, services_stage
@@ -39,6 +41,24 @@ ones of 4 KiB, unless `block` says otherwise. Direct I/O passes the page cache b
 (tmpfs before Linux 6.6) refuses it."""
 
 
+_OPTIONS = {
+    f"--{option}": cure
+    for cure, options in {
+        "choose another workload, such as fio.randread": ("rw", "readwrite"),
+        "set block": ("bs", "blocksize"),
+        "set size": ("size",),
+        "set threads": ("numjobs",),
+        "set iodepth": ("iodepth",),
+        "set ioengine": ("ioengine",),
+        "set direct": ("direct", "buffered"),
+        "set time_s": ("runtime", "timeout"),
+        "set storage: the files lie on the storage path of the case": ("directory",),
+    }.items()
+    for option in options
+}
+"""fio's options for which the workload has a setting, and what to do instead."""
+
+
 class FioBenchmark(Benchmark, frozen=True, kw_only=True):
     """A workload that runs fio with one pattern (--rw); `nodes` is the case's number of nodes, if known."""
 
@@ -47,7 +67,7 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def faults(self, case: Case) -> Iterable[str]:
         """Return a fault for each setting that fio would refuse or silently change."""
-        return block_faults(case)
+        return (*block_faults(case), *option_faults(case, self.name, _OPTIONS))
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of fio, which deletes its files when it ends."""
@@ -160,6 +180,8 @@ class _Log(LogParser):
                 if job.error:
                     self._findings.problem(f"job {job.name} of fio ended with error {job.error}")
                 at = point | run
+                for operation, why in job.left_out.items():
+                    self._findings.leave_out("latency", why, {"operation": operation, **at})
                 for operation, figures in job.figures.items():
                     for fom, value in figures.items():
                         self._findings.measure(fom, value, operation=operation, **at)
@@ -232,7 +254,10 @@ def _missing_clients(runs: list[list[Job]], nodes: int) -> Iterator[str]:
     for jobs in runs:
         n_clients = len(jobs) - sum(job.is_sum for job in jobs)
         if n_clients != nodes or n_clients == len(jobs):
-            yield f"fio has results of {n_clients} of {nodes} nodes, and {len(jobs) - n_clients} sums of them"
+            yield (
+                f"fio has results of {n_clients} of {count(nodes, 'node')}, and {len(jobs) - n_clients} "
+                "sums of them"
+            )
 
 
 def _job_points(jobs: list[Job]) -> Iterator[tuple[Job, dict[str, Scalar]]]:

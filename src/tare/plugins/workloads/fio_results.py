@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.errors import NOT_JSON
 from tare.core.values import Scalar
 from tare.plugins.workloads.common.benchmark import Findings
@@ -43,6 +44,8 @@ class Job:
     """Its settings, by the name of the parameter."""
     runtime_ms: float = 0.0
     pid: str = ""
+    left_out: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Why an operation has no latency, by the operation."""
     copies: int = 1
     """How many jobs the text reports as this one."""
 
@@ -56,6 +59,8 @@ class Job:
         """How many figures it has, over all operations."""
         return sum(map(len, self.figures.values()))
 
+
+UNTIMED = "fio prints it as 0, as it does not measure it with gtod_reduce or disable_clat"
 
 # JSON
 
@@ -82,6 +87,12 @@ class _Direction(msgspec.Struct):
             return False
         return (None in rates and any(rates)) or latency.mean is None or lacks_percentiles(latency.percentile)
 
+    @property
+    def is_untimed(self) -> bool:
+        """Whether its latency is printed as 0, since fio did not measure it."""
+        latency = self.clat_ns or self.clat
+        return latency is not None and latency.mean == 0
+
     def figures(self) -> dict[str, float]:
         """Return its figures, in KiB/s, operations per second and microseconds."""
         found = {"bandwidth": self.bw, "iops": self.iops}
@@ -90,7 +101,7 @@ class _Direction(msgspec.Struct):
         for key, value in latency.percentile.items():
             if name := percentile(key):
                 values[name] = value
-        if latency.mean == 0:  # fio prints zeros where it measures no latency (gtod_reduce, disable_clat)
+        if self.is_untimed:
             values = {}
         found |= {name: None if value is None else value / per_us for name, value in values.items()}
         return {name: value for name, value in found.items() if value is not None}
@@ -115,7 +126,8 @@ class _JsonJob(msgspec.Struct):
     def job(self, common: Mapping[str, str] = {}) -> Job:
         """Return the job, without the operations that moved no data; `common` are the global options."""
         directions = {"read": self.read, "write": self.write, "trim": self.trim, "mixed": self.mixed}
-        figures = {name: one.figures() for name, one in directions.items() if one and one.io_bytes}
+        moved = {name: one for name, one in directions.items() if one and one.io_bytes}
+        figures = {name: one.figures() for name, one in moved.items()}
         host = None if self.jobname == _SUM else self.hostname
         facts = option_facts({**common, **self.options})
         return Job(
@@ -126,6 +138,7 @@ class _JsonJob(msgspec.Struct):
             figures,
             facts if self.jobname != _SUM else {},
             self._runtime_ms,
+            left_out={name: UNTIMED for name, one in moved.items() if one.is_untimed},
         )
 
 
@@ -218,9 +231,10 @@ class JsonReader:
         lines, self.is_open, self._lines = self._lines, False, []
         text = "\n".join(lines)
         if any(word in text for word in _NO_NUMBERS):
-            text, count = _NO_NUMBER.subn(r"\1null", text)
-            if count:
-                self._fail(f"fio printed {count} values that are no numbers")
+            text, n_lost = _NO_NUMBER.subn(r"\1null", text)
+            if n_lost:
+                lost = count(n_lost, "value that is no number", "values that are no numbers")
+                self._fail(f"fio printed {lost}")
         try:
             try:
                 document = _decode(text)

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.common.text import figure
-from tare.plugins.workloads.fio_results import Job, percentile
+from tare.plugins.workloads.fio_results import UNTIMED, Job, percentile
 
 _HEAD = re.compile(r"[0-9];fio-[^;]+;")
 _OLD_HEAD = re.compile(r"2;[^;]*;[0-9]+;[0-9]+;(?:[^;]*;){100}")
@@ -65,6 +65,8 @@ class TerseReader:
             found = dict(_figures(fields[start : start + width]))
             if fields[start] != "0":
                 job.figures[operation] = found
+                if figure(fields[start + _LATENCY]) == 0:
+                    job.left_out[operation] = UNTIMED
                 job.runtime_ms = max(job.runtime_ms, figure(fields[start + _RUNTIME]) or 0.0)
         if any(_is_snapshot(one, job) for one in self.jobs):
             self.faults.setdefault(

@@ -68,15 +68,19 @@ class TextReader:
         self._n_jobs = 0
         self._last: Job | None = None
         self._statuses: list[dict[int, set[str]]] = []
+        self._groups: list[set[int]] = []
+        """The groups of jobs that the lines before each run announce."""
         self._status: set[str] | None = None
         self._figures: dict[str, float] | None = None
         self._iops: dict[str, tuple[str, float, float]] = {}
         """The operations per second of the last job as printed, with their unit and the run time in ms."""
         self._percentile_unit: float | None = None
+        self._has_percentile_head = True
+        """Whether a head stands above the percentiles of the last operation, of whatever kind."""
         self._ranks: list[list[str]] = []
         """The percentiles of each operation, in the order of the log."""
         self._version = ""
-        self._lacks_latency = False
+        self._lacks_latency = self._lacks_percentile_head = False
         self._asked: dict[tuple[str, int], dict[str, Scalar]] = {}
         self._announced: dict[tuple[str, int], dict[str, Scalar]] = {}
         """Settings of the jobs of the next run, by name and group; `_asked` has those of the current run."""
@@ -112,6 +116,7 @@ class TextReader:
             self._iops = {}
         elif line.startswith("Run status group") and self._runs and (match := _STATUS.match(line)):
             self._status = self._statuses[-1].setdefault(int(match[1]), set())
+            self._last = self._figures = None
             self._findings.begin()
         elif line.startswith(" ") and self._runs:
             self._read_row(line)
@@ -123,6 +128,7 @@ class TextReader:
         self._statuses.append({})
         self._findings.begin()
         self._asked, self._announced = self._announced, {}
+        self._groups.append({group for _, group in self._asked})
         self._status = self._figures = self._percentile_unit = None
 
     @property
@@ -136,6 +142,9 @@ class TextReader:
     def _read_row(self, line: str) -> None:
         first = line.lstrip()[:1]
         if first == "|":
+            self._lacks_percentile_head |= not self._has_percentile_head and "th=[" in line
+            if self._figures is None and self._statuses[-1] and "th=[" in line:
+                self._findings.mixed("percentiles after the closing status")
             if self._figures is not None and self._percentile_unit is not None:
                 self._read_percentiles(self._figures, self._percentile_unit, line)
         elif first in "RWTM":
@@ -150,10 +159,12 @@ class TextReader:
         elif first == "l" and _SHARES.match(line):
             self._lacks_latency |= any("latency" not in one for one in self._figures_of_last)
         elif "percentiles (" in line and _PERCENTILE_HEAD.match(line):
-            self._percentile_unit = None
+            self._percentile_unit, self._has_percentile_head = None, True
 
     def _read_rates(self, operation: str, line: str) -> None:
         if self._last is None:
+            if self._statuses[-1]:
+                self._findings.mixed("rows of a job after the closing status")
             return
         if match := _RATES.search(line):
             iops, bandwidth = (match[1], match[2]), (match[3], _KIBIBYTES.get(match[4]))
@@ -171,10 +182,12 @@ class TextReader:
                 again = number(match[5]) * _KIBIBYTES[match[6]]
                 if _lost_carry(bandwidth[0], again / bandwidth[1]):
                     figures["bandwidth"] = again
+        if operation in self._last.figures:
+            self._findings.mixed(f"two rows of {operation}s of one job")
         self._last.figures[operation] = self._figures = figures
         self._ranks.append([])
         self._findings.keep(MOST_OF_AN_OPERATION)
-        self._percentile_unit = None
+        self._percentile_unit, self._has_percentile_head = None, False
 
     def _refine_iops(self, job: Job, totals: str) -> None:
         """Replace rates by the number of operations / time, of which fio prints some digits."""
@@ -192,6 +205,7 @@ class TextReader:
             figures["latency"] = number(match[2]) * _THOUSANDS[match[3]] * _MICROSECONDS[match[1]]
         elif match := _PERCENTILE_HEAD.match(line):
             self._percentile_unit = _MICROSECONDS[match[2]] if match[1] == "clat" else None
+            self._has_percentile_head = True
 
     def _read_percentiles(self, figures: dict[str, float], unit: float, line: str) -> None:
         for rank, value, thousands in _PERCENTILE.findall(line):
@@ -212,9 +226,11 @@ class TextReader:
         """Yield the groups of jobs without a closing status, and the lines that are missing."""
         if self._lacks_latency:
             yield _LACKS_LATENCIES
-        if any(map(lacks_percentiles, self._ranks)):
+        if self._lacks_percentile_head or any(map(lacks_percentiles, self._ranks)):
             yield "fio's text lacks lines of percentiles"
-        for jobs, statuses in zip(self.runs, self._statuses, strict=True):
+        for jobs, statuses, announced in zip(self.runs, self._statuses, self._groups, strict=True):
+            for group in sorted(announced - {job.group for job in jobs}) if jobs else ():
+                yield f"fio's text lacks the jobs of group {group}, which it announces"
             for group, operations in sorted(_operations(jobs).items()):
                 missing = operations - statuses.get(group, set())
                 both = {"mixed"} if operations else set()  # the sum of the others

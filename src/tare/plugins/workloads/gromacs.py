@@ -8,13 +8,14 @@ MFlops before ns/day, so the parser finds columns by their names.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from tare.core.case import Case
 from tare.core.values import Settings
 from tare.core.workload import ALL_BUT_STORAGE, Fom, Parsed, QuestionKind, Stage
 from tare.plugins.workloads.common import application, declare
 from tare.plugins.workloads.common.benchmark import Banner
+from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.runs import Runs
 from tare.plugins.workloads.common.text import Sieve, figure
 from tare.plugins.workloads.gromacs_input import box_edge_nm, minimisation, simulation, topology
@@ -84,6 +85,7 @@ class Gromacs(application.Application, frozen=True, kw_only=True):
                 yield "sha256 is that of a ready input, and there is none; set tpr, or leave out sha256"
             if not _SHA256.fullmatch(sha256):
                 yield f"sha256 is {sha256!r}, not 64 hexadecimal digits; write what sha256sum prints"
+        yield from option_faults(case, self.name, _OPTIONS)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stages that make the input, unless `tpr` names one, and the simulation."""
@@ -125,26 +127,37 @@ def _simulation(case: Case, tpr: str) -> Stage:
     return Stage(argv=tuple(argv), inputs=(tpr,) if tpr == case.parameters["tpr"] else ())
 
 
+_OPTIONS = {"-nsteps": "set steps", "-ntomp": "set threads", "-resethway": "set half: true"}
+"""mdrun's options for which the workload has a setting, and what to do instead."""
+
 _SHA256 = re.compile(r"[0-9a-fA-F]{64}")
 
 _HEADS = frozenset(
     {
         "     ", "Perfo", " Aver", " Part", "Finis", "Progr", "Log f", "Recei", "start", "Using", "Runni",
-        "There", "Step ", "This ", "Overr",
+        "There", "Step ", "This ", "Overr", "Dynam", " Dyna",
     }
 )  # fmt: skip
 """The first five characters of the lines that the parser reads."""
 
+_REPORT = "Dynamic load balancing report:"
+_ENDED_EARLY = "-maxh ended the run, before all of its steps"
 _SIEVE = Sieve(
     "Performance:|Log file opened|Received the|starting mdrun|Using |Running on |There are: |"
-    "Step [0-9]+: Run time|This is simulation|Overriding nsteps ",
+    " ?Dynamic load balancing report|Step [0-9]+: Run time|This is simulation|Overriding nsteps ",
     "-rerun", "Program", "Time:", "(ns/day)", "(steps/hour)", "mbalance:", ":-)",
 )  # fmt: skip
 
 _TIME = re.compile(r" +Time: +([0-9]+\.[0-9]{3}) +([0-9]+\.[0-9]{3}) +[0-9]+\.[0-9]")
+_ROUNDING = 0.000501
+"""By how much a figure of three decimals may be off."""
 _FIGURES = re.compile(r"Performance:((?: +[0-9]+\.[0-9]{1,3})+)")
 _IMBALANCE = re.compile(r" Average load imbalance: ([0-9]+\.[0-9]+) ?%\.?")
 _PME_IMBALANCE = re.compile(r".* due to PP/PME imbalance: (-?[0-9]+\.[0-9]+) ?%")
+_IMBALANCES = (
+    " Average load imbalance:",
+    " Part of the total run time spent waiting due to PP/PME imbalance:",
+)
 _RANKS = re.compile(r"Using (\d+) MPI (process|thread)(?:e?s)? *")
 _THREADS = re.compile(r"Using (\d+) OpenMP threads?(?: per t?MPI (?:process|thread))? *")
 _NODES = re.compile(r"Running on (\d+) nodes? with total ")
@@ -170,6 +183,8 @@ class _Log(application.ApplicationLog):
         self._columns: tuple[str, ...] = ()
         self._error: list[str] | None = None
         self._is_ended_early = self._is_multiple = False
+        self._has_report = False
+        """Whether the run has the report that begins with the load imbalance."""
 
     def read(self, line: str) -> None:
         """Read one line: one with a known beginning, or a line of an error message."""
@@ -193,6 +208,8 @@ class _Log(application.ApplicationLog):
             self._error = []
         elif line.startswith("Step ") and ": Run time exceeded " in line:
             self._is_ended_early = True
+        elif line == _REPORT:
+            self._has_report = True
         elif line.startswith("Received the ") and " signal, stopping" in line:
             self._findings.problem(f"a signal stopped GROMACS early: {line}")
         else:
@@ -234,6 +251,10 @@ class _Log(application.ApplicationLog):
                 self._runs.open.figures["load_imbalance"] = float(match[1])
             elif match := _PME_IMBALANCE.fullmatch(line):
                 self._runs.open.figures["pme_imbalance"] = float(match[1])
+            elif line.startswith(_IMBALANCES):
+                self._findings.problem(f"a line of an imbalance is broken: {line.strip()[:120]}")
+        elif line == f" {_REPORT}":
+            self._has_report = True
         elif ":-)" in line and "mdrun" in line:
             self._runs.begin()
 
@@ -246,15 +267,21 @@ class _Log(application.ApplicationLog):
         if not columns or len(words) != len(columns) or not all(map(_is_whole, columns, words)):
             self._findings.problem(f"the performance is not all there: {line}")
             return
+        if not _is_one_speed(values):
+            self._findings.problem(f"its ns/day and hour/ns are not of one speed: {line}")
         run = self._runs.open
         for column, fom in _COLUMNS.items():
             if column in values:
                 run.figures[fom] = float(values[column])
         if "wall_time" not in run.figures:
             self._findings.mixed("the performance of a run without its time")
+        if self._has_report and "load_imbalance" not in run.figures:
+            self._findings.problem("GROMACS' report of load balancing lacks the load imbalance")
+        self._has_report = False
         if self._is_ended_early:  # at -maxh; the rate counts the steps that were made, the times do not
             for fom in ("wall_time", "core_time"):
-                run.figures.pop(fom, None)
+                if run.figures.pop(fom, None) is not None:
+                    self._findings.leave_out(fom, _ENDED_EARLY, {})
         self._is_ended_early = False
         run.is_finished = True
 
@@ -292,6 +319,14 @@ def _is_whole(column: str, word: str) -> bool:
     """Return whether `word` has all its decimals: one for steps/hour, three for the other columns."""
     value = figure(word)
     return value is not None and len(word.partition(".")[2]) == (1 if column == "steps/hour" else 3)
+
+
+def _is_one_speed(values: Mapping[str, str]) -> bool:
+    """Return whether hour/ns is 24 / (ns/day), as far as three decimals tell; True without both."""
+    if not {"ns/day", "hour/ns"} <= values.keys():
+        return True
+    speed, inverse = float(values["ns/day"]), float(values["hour/ns"])
+    return (speed - _ROUNDING) * (inverse - _ROUNDING) <= 24 <= (speed + _ROUNDING) * (inverse + _ROUNDING)
 
 
 WORKLOADS = (

@@ -8,6 +8,7 @@ appends each run to the file, and each run begins with a banner.
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator
 
 from tare.core.bounds import Resource
@@ -17,7 +18,7 @@ from tare.core.workload import Better, Fom, Parsed, QuestionKind, Stage
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
-from tare.plugins.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
+from tare.plugins.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, is_rate_of, size_faults
 
 _PRIMARY = frozenset(
     {
@@ -97,6 +98,8 @@ _FOMS = tuple(
 _NAMES = frozenset(fom.name for fom in _FOMS)
 _ALWAYS = frozenset(name for name in _NAMES if not name.endswith("_LCG") and "_LCG_" not in name)
 """The lines that every summary has had since 1.0, also for tests that were not run."""
+_LATE = _NAMES - _ALWAYS
+"""The lines of the second generator of RandomAccess, of which a summary has all or none."""
 _FACTS = {"CommWorldProcs": "ranks", "HPL_N": "n", "HPL_NB": "nb"}
 """The settings of a run in its summary, by HPCC's name; the value of a test that was not run is -1."""
 
@@ -160,12 +163,25 @@ class _Run:
         """Whether it finished and its summary has every line."""
         return self.is_finished and self.figures.keys() >= _ALWAYS
 
+    @property
+    def _has_rate_of_hpl(self) -> bool:
+        """Whether the rate of HPL is that of its size and time; True where one of them is not known."""
+        rate, time = (figure(self.figures.get(name, "")) for name in ("HPL_Tflops", "HPL_time"))
+        n = int(self.facts.get("n", 0))
+        if not n or rate is None or time is None or not (rate > 0 and math.isfinite(rate * time)):
+            return True
+        return is_rate_of(n, time, 1e3 * rate)
+
     def problems(self) -> Iterator[str]:
         lost = sorted(_ALWAYS - self.figures.keys())
+        if _LATE & self.figures.keys():
+            lost += sorted(_LATE - self.figures.keys())
         if self.is_finished and lost:
             yield f"lacks lines of its summary: {', '.join(lost[:3])}"
         if self.success is not None and self.success != "1":
             yield "; ".join([f"did not succeed: Success={self.success}", *self.complaints])
+        if not self._has_rate_of_hpl:
+            yield "has an HPL_Tflops that is not that of its HPL_N and HPL_time"
         for failure in self.failures:
             yield f"failed a check: {failure}"
         if not self.is_finished:
@@ -200,6 +216,8 @@ class _Log(LogParser):
             self._findings.begin()
         run = self._runs[-1]
         if line.startswith("Begin of Summary"):
+            if run.is_in_summary or run.is_summed_up:
+                self._findings.mixed("a second summary of one run")
             run.is_in_summary = True
         elif line.startswith("End of Summary section."):
             run.is_in_summary, run.is_summed_up = False, run.is_in_summary
@@ -212,6 +230,8 @@ class _Log(LogParser):
             return
         name, _, value = line.partition("=")
         if name in _NAMES:
+            if self._runs[-1].figures.get(name, value) != value:
+                self._findings.mixed(f"{name} is in one summary twice")
             self._runs[-1].figures[name] = value
             self._findings.keep()
         elif name in _FACTS and value.isdecimal() and len(value) < 10:
@@ -238,7 +258,11 @@ class _Log(LogParser):
                 value = figure(text)
                 if value is None:
                     self._findings.problem(f"{name}: {metric} is {text!r}, which is no number")
-                elif not value < _LEAST or (value <= -_LEAST and value != _NOT_RUN):
+                elif value == _NOT_RUN:
+                    self._findings.leave_out(metric, "HPCC prints -1 for a test that was not run", at)
+                elif abs(value) < _LEAST:
+                    self._findings.leave_out(metric, f"HPCC prints {text} for it, which no test gives", at)
+                else:
                     self._findings.measure(metric, value, **at)
             for problem in run.problems():
                 self._findings.problem(f"{name} {problem}")

@@ -18,6 +18,7 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark, coordinates
+from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 
@@ -128,6 +129,10 @@ _DIMENSIONS = ("nx", "ny", "nz")
 _COARSENINGS = 8  # three coarser grids, each of half as many points in each direction (hpcg main.cpp)
 
 
+_OPTIONS = {"--nx": "set nx", "--ny": "set ny", "--nz": "set nz", "--rt": "set time_s"}
+"""HPCG's options for which the workload has a parameter, and what to do instead."""
+
+
 class HpcgBenchmark(Benchmark, frozen=True, kw_only=True):
     """The HPCG benchmark."""
 
@@ -138,6 +143,7 @@ class HpcgBenchmark(Benchmark, frozen=True, kw_only=True):
             if size and (size < 2 * _COARSENINGS or size % _COARSENINGS):
                 near = max(size // _COARSENINGS, 2) * _COARSENINGS
                 yield f"{name} is {size}, but HPCG needs multiples of 8 from 16 on; set {name}: {near}"
+        yield from option_faults(case, self.name, _OPTIONS)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of xhpcg; with some MPIs its options need their prefixes (hpcg init.cpp)."""
@@ -270,8 +276,18 @@ def _is_complete(report: _Report) -> bool:
     return report.is_whole and is_rated and (_TIMES, "Total") in report.figures
 
 
+def _is_of_version_3(report: _Report) -> bool:
+    return str(report.facts.get("program_version", "")).startswith("3.")
+
+
+def _lacks_old_rating(report: _Report) -> bool:
+    """Return whether a report of HPCG 3 has a rating without that of version 2.4, which it always prints."""
+    foms = {_FIGURES[key][0] for key in report.figures}
+    return _is_of_version_3(report) and report.is_whole and "rating" in foms and "rating_2_4" not in foms
+
+
 def _missing(report: _Report) -> set[str]:
-    """Return the kernels that have a time without a rate, or a rate without a time.
+    """Return the kernels that lack their time or their rate, and the totals that are missing.
 
     If only some of the three figures of MPI_Allreduce are there, return the name of their section.
     """
@@ -282,12 +298,20 @@ def _missing(report: _Report) -> set[str]:
         {kernel for fom, kernel in map(_FIGURES.__getitem__, report.figures) if fom == name and kernel}
         for name in ("kernel_time", "kernel_rate")
     )
-    return timed ^ rated if timed and rated else set()
+    lost = timed ^ rated if timed and rated else set()
+    foms = {_FIGURES[key][0] for key in report.figures}
+    if "kernel_rate" in foms and "raw" not in foms:
+        lost.add("GFLOP/s Summary::Raw Total")
+    if _is_of_version_3(report) and "kernel_rate" in foms and "bandwidth" not in foms:
+        lost.add("GB/s Summary::Raw Total B/W")
+    return lost
 
 
 def _problems(report: _Report) -> Iterator[str]:
     if missing := _missing(report):
         yield f"lacks lines of {', '.join(sorted(missing))}"
+    if _lacks_old_rating(report):
+        yield "lacks its line of the HPCG 2.4 rating"
     if report.is_invalid:
         yield "calls its result INVALID"
     for section in report.failures:

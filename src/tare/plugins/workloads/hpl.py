@@ -20,18 +20,20 @@ from typing import ClassVar
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
+from tare.plugins.workloads.common.left_out import too_small
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
-from tare.plugins.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, size_faults
+from tare.plugins.workloads.hpl_input import SIZE_PARAMETERS, hpl_dat, is_rate_of, size_faults
 
 _NUMBER = r"([-+*.0-9a-zA-Z()]+)"
 _ROW = re.compile(
     r"\s*(W[RC]\w+)(?:\s+[0-9]+(?=(?:\s+[0-9]+){4}\s+[0-9]))?"  # AMD's build has a column SWP before N
-    rf"\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+([0-9]+)\s+{_NUMBER}\s+{_NUMBER}"
+    rf"\s+([0-9]{{1,15}})\s+([0-9]{{1,15}})\s+([0-9]{{1,15}})\s+([0-9]{{1,15}})\s+{_NUMBER}\s+{_NUMBER}"
     rf"(?:\s+\(\s*{_NUMBER}\s*\))?"
 )
 _TORN_ROW = re.compile(r"\s*W[RC]C?[0-9]\w*\s+[0-9]+\s")
@@ -40,8 +42,6 @@ _MANTISSA = re.compile(r"[0-9]\.[0-9]+e[+-][0-9]{2,3}")
 _RESIDUAL = re.compile(r"\s*\|\|Ax-b\|\|.*=\s*(\S+)\s+\.\.\.\.\.\. (\w+)")
 _LAST_DIGIT = 0.006
 """How much a time with two decimals may differ from the measured one, in seconds."""
-_DIGITS = 0.02
-"""Relative difference allowed between rate × time and the operations."""
 _IS_MIXED = "the output is HPL-MxP's, in mixed precision; read it as hpl_mxp"
 _IS_DOUBLE = "the output is HPL's, in double precision; read it as hpl"
 _COUNT = re.compile(r"\s*([0-9]+) tests (completed|skipped)(?: and (passed|failed)| without)?")
@@ -89,13 +89,6 @@ class _Test:
     @property
     def name(self) -> str:
         return f"the test {self.variant} with N {self.n}"
-
-    @property
-    def is_consistent(self) -> bool:
-        """Whether rate × time are the operations of HPL_pdtest.c: 2/3 N³ + 3/2 N²."""
-        operations = (2 / 3 * self.n + 3 / 2) * self.n**2 / 1e9
-        least, most = ((self.time + error) * self.gflops for error in (-_LAST_DIGIT, _LAST_DIGIT))
-        return math.isnan(least) or least * (1 - _DIGITS) <= operations <= most * (1 + _DIGITS)
 
 
 @dataclasses.dataclass
@@ -213,18 +206,24 @@ class HplLog(LogParser):
         faults = [fault for run in runs for fault in run.faults()]
         for run in runs:
             if run.failed:
-                self._findings.problem(f"HPL counts {run.failed} tests that failed their residual checks")
+                failed = count(run.failed, "test")
+                self._findings.problem(f"HPL counts {failed} whose residual check failed")
             if run.skipped:
-                self._findings.problem(f"HPL skipped {run.skipped} tests because of illegal input values")
+                self._findings.problem(
+                    f"HPL skipped {count(run.skipped, 'test')} because of illegal input values"
+                )
         self._findings.problems(faults)
         for test in tests:
-            if not test.is_consistent:
-                self._findings.mixed(f"the rate of {test.name} is not that of its time")
+            if not is_rate_of(test.n, test.time, test.gflops, _LAST_DIGIT):
+                words = f"{test.variant} {test.n} {test.time:.2f} {test.gflops:.4e}"
+                self._findings.problem(f"the rate of a row of HPL is not that of its size and time: {words}")
         for test, at in zip(tests, coordinates([_facts(test) for test in tests]), strict=True):
             self._findings.record_facts(n=test.n, nb=test.nb, ranks=test.p * test.q)
             self._findings.measure("gflops", test.gflops, **at)
-            if test.time != 0:  # 0.00 says no more than that it is less than 5 ms
+            if test.time != 0:
                 self._findings.measure("time", test.time, **at)
+            else:  # it is less than 5 ms
+                self._findings.leave_out("time", too_small("0.00"), at)
         return self._findings.parsed(is_complete=bool(tests) and not faults)
 
 

@@ -104,6 +104,21 @@ def grid(ranks: int) -> tuple[int, int]:
     return p, ranks // p
 
 
+_RATE_ERROR = 0.02
+"""Relative difference allowed between rate × time and the operations."""
+
+
+def is_rate_of(n: int, time_s: float, gflops: float, time_error_s: float = 0.0) -> bool:
+    """Return whether a rate is that of solving a system of order `n` in a time; True if it is NaN.
+
+    HPL counts 2/3 n³ + 3/2 n² operations, whatever is done (HPL_pdtest.c). So a rate in another unit is found
+    out, one that was cut short, and one of another row. `time_error_s` is how much the time may be rounded.
+    """
+    operations = (2 / 3 * n + 3 / 2) * n**2 / 1e9
+    least, most = ((time_s + error) * gflops for error in (-time_error_s, time_error_s))
+    return math.isnan(least) or least * (1 - _RATE_ERROR) <= operations <= most * (1 + _RATE_ERROR)
+
+
 def hpl_dat(case: Case, *, device: int = 6) -> str:
     """Return the input file of HPL for one run of `case`; HPCC's begins with the same lines.
 

@@ -23,10 +23,12 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
+from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.text import figure
 from tare.plugins.workloads.hpl import HplLog
 from tare.plugins.workloads.hpl_input import grid
@@ -51,6 +53,10 @@ the refinement (gflops) and without (lu_gflops). It must not be compared with HP
 hpl_mxp` also reads AMD's rocHPL-MxP. A run counts only when every residual check has PASSED."""
 
 
+_OPTIONS = {"--n": "set n", "--nb": "set nb", "--nprow": "set ranks", "--npcol": "set ranks"}
+"""The program's options for which the workload has a setting, and what to do instead."""
+
+
 class HplMxp(Benchmark, frozen=True, kw_only=True):
     """The Linpack benchmark in mixed precision."""
 
@@ -66,6 +72,7 @@ class HplMxp(Benchmark, frozen=True, kw_only=True):
         n, nb = int(case.parameters["n"]), int(case.parameters["nb"])
         if n < nb:
             yield f"the order of the matrix, {n}, is less than one block, nb {nb}; set n: {nb}"
+        yield from option_faults(case, self.name, _OPTIONS)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the result of every test (see core.workload.Workload.parse)."""
@@ -100,7 +107,7 @@ class _Run:
             yield "the output lacks the line 'test … done' of the last test; the run did not come to its end"
         n_whole = sum(one.figures.keys() == {"gflops", "lu_gflops"} for one in self.results)
         if not 0 < n_whole == len(self.results) == self.n_announced:
-            yield f"HPL-MxP announces {self.n_announced} results, and the output holds {n_whole}"
+            yield f"HPL-MxP announces {count(self.n_announced, 'result')}, and the output holds {n_whole}"
 
 
 class _Log(HplLog):

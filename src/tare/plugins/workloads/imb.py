@@ -9,7 +9,7 @@ has a table of its own. A successful run prints a closing line. Up to version 4.
 from __future__ import annotations
 
 from tare.core.bounds import Resource
-from tare.plugins.workloads import imb_io, imb_nonblocking, imb_one_sided, imb_p2p
+from tare.plugins.workloads import imb_io, imb_mt, imb_nonblocking, imb_one_sided, imb_p2p
 from tare.plugins.workloads.imb_benchmark import (
     COLLECTIVE,
     NEIGHBOURS,
@@ -82,4 +82,5 @@ WORKLOADS = (
     *imb_one_sided.ONE_SIDED,
     *imb_io.MPI_IO,
     *imb_p2p.MANY_TO_MANY,
+    *imb_mt.OF_THREADS,
 )

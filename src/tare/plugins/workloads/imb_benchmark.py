@@ -1,8 +1,8 @@
 """One benchmark of the Intel MPI Benchmarks: its command and its tables.
 
 IMB (https://github.com/intel/mpi-benchmarks) has a program for each part: IMB-MPI1, IMB-NBC, IMB-EXT,
-IMB-RMA, IMB-IO, IMB-P2P. They share the format of their tables, and but for IMB-P2P their options. The
-modules imb, imb_nonblocking, imb_one_sided, imb_io and imb_p2p list the benchmarks of each part.
+IMB-RMA, IMB-IO, IMB-P2P, IMB-MT. They share the format of their tables, and but for IMB-P2P and IMB-MT their
+options. The modules imb, imb_nonblocking, imb_one_sided, imb_io, imb_p2p and imb_mt list the benchmarks.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ from tare.core.program import NONE, split_words
 from tare.core.workload import Fom, Parameter, Parsed, Stage, limited
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark
-from tare.plugins.workloads.imb_output import COLUMNS, FLOAT_BYTES, MULTIPLE, ImbLog
+from tare.plugins.workloads.common.given_options import option_faults
+from tare.plugins.workloads.imb_output import COLUMNS, MULTIPLE, ImbLog
+from tare.plugins.workloads.imb_table import FLOAT_BYTES
 
 ONE_WAY = ("#bytes", "#repetitions", "t[usec]", "Mbytes/sec")
 PAIRS = ("#bytes", "#repetitions", "Mbytes/sec", "Msg/sec")
@@ -65,6 +67,12 @@ _SETTINGS = {
     "-mem": "set max_bytes",
 }
 """What to do instead of each option that workloads of IMB give it."""
+_OPTIONS_OF_SIZES = {
+    "-msglen": _SETTINGS["-msglog"],
+    "-msgsize": _SETTINGS["-msglog"],
+    "-zero_size": _SETTINGS["-zero_size"],
+}
+"""What to do instead of options that change the sizes, also where workloads do not give them."""
 
 
 class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
@@ -86,6 +94,10 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
     has_one_size: bool = False
     is_pair: bool = False
     moves_messages: bool = True
+    has_footer: bool = True
+    """Whether IMB prints a closing line; without it, `asked` shows whether a table is complete."""
+    asked: tuple[int, int] | None = None
+    """The smallest and the largest size that the case asks for, of a program that does not print them."""
     can_skip_empty: bool = True
     """Whether the program has the option -zero_size."""
 
@@ -128,6 +140,8 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
                     f"args has {option}, which {self.name} gives IMB itself, and IMB takes the first of two; "
                     f"{_SETTINGS[option]}"
                 )
+        sizes = _OPTIONS_OF_SIZES if self._sweeps else {}
+        yield from option_faults(case, self.name, sizes if self.can_skip_empty else {})
 
     def _size_fault(self, name: str, size: int) -> Iterator[str]:
         if size < self.least_bytes or size & (size - 1):
@@ -228,15 +242,17 @@ def imb_benchmark(
     is_pair: bool = False,
     moves_messages: bool = True,
     can_skip_empty: bool = True,
+    has_footer: bool = True,
+    name: str = "",
     parameters: tuple[Parameter, ...] | None = None,
     kind: type[ImbBenchmark] = ImbBenchmark,
     note: str = "",
 ) -> ImbBenchmark:
     """Return the workload for `benchmark` of IMB-`part`.
 
-    `prefix` stands before its name, and `note` after its description. `parameters` replace the usual ones,
-    and `kind` is the class to make. By default, reductions begin at one number of 4 bytes, and other messages
-    at one byte.
+    `prefix` stands before its name, or `name` in place of both, and `note` after its description.
+    `parameters` replace the usual ones, and `kind` is the class to make. By default, reductions begin at one
+    number of 4 bytes, and other messages at one byte.
     """
     foms = {column: fom for column, fom in figures.items() if column in columns}
     by = (*(("bytes",) if "#bytes" in columns else ()), *(("mode",) if len(modes) > 1 else ()))
@@ -247,7 +263,7 @@ def imb_benchmark(
     sizes = () if has_one_size or "#bytes" not in columns else _sizes_of(columns, least)
     program = f"IMB-{part}"
     return kind(
-        name=f"imb.{prefix}{benchmark.lower()}",
+        name=f"imb.{name or prefix + benchmark.lower()}",
         summary=summary,
         description=_DESCRIPTION.format(program=program) + note,
         parameters=parameters or (*sizes, *_EFFORT),
@@ -262,5 +278,6 @@ def imb_benchmark(
         is_pair=is_pair,
         moves_messages=moves_messages,
         can_skip_empty=can_skip_empty,
+        has_footer=has_footer,
         needs_transport=moves_messages,
     )

@@ -16,7 +16,8 @@ from tare.plugins.workloads.imb_benchmark import (
     ImbBenchmark,
     imb_benchmark,
 )
-from tare.plugins.workloads.imb_output import COLUMNS, FLOAT_BYTES
+from tare.plugins.workloads.imb_output import COLUMNS
+from tare.plugins.workloads.imb_table import FLOAT_BYTES
 
 _PASSIVE = ("#bytes", "#repetitions", "t_pure[usec]", "t_ovrl[usec]")
 

@@ -13,19 +13,23 @@ The beginning of a table::
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise, product
+from itertools import product
 from typing import TYPE_CHECKING
 
+from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.core.workload import Parsed
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner
+from tare.plugins.workloads.common.left_out import UNFINISHED, too_small
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.common.torn_start import TornStart
+from tare.plugins.workloads.imb_call import Call
+from tare.plugins.workloads.imb_table import COUNTS, GROUP, Table
 
 if TYPE_CHECKING:
     from tare.plugins.workloads.imb_benchmark import ImbBenchmark
@@ -43,15 +47,11 @@ COLUMNS = {
 }
 """The figure of merit for each column of IMB's tables."""
 
-_GROUP = "Group"
 _OF_ONE_PAIR = ("#bytes", "#repetitions", "t[usec]", "Mbytes/sec")
 _MOST_GROUPS = 10_000
-_COUNTS = frozenset({_GROUP, "#bytes", "#repetitions", "Msg/sec"})
-"""Columns of whole numbers; the other columns have two decimals."""
 
 MULTIPLE = "Multi-"
 
-FLOAT_BYTES = 4  # reductions sum MPI_FLOATs, so the sizes of their messages are multiples of this
 
 _VERSION = re.compile(r"MPI Benchmark(?: Suite V|s )(?:(?P<old>[1-4]\.)|20(?:1[89]|[2-9]))")
 _OLD_MEGABYTE = 2**20 / 1e6
@@ -66,9 +66,9 @@ _HEADER = re.compile(
     | (?P<footer>    All\ processes\ entering\ MPI_Finalize $ )
     | (?P<limit>     Minimum | Maximum ) \ message\ length\ in\ bytes: \s+ (?P<bytes> [0-9]{1,15} ) $
     | Benchmarking\  (?P<benchmark> \S+ )
-    | \#processes\ =\  (?P<ranks> [0-9]{1,9} ) $
+    | \#processes\ =\  (?P<ranks> [0-9]{1,9} ) (?: \ \(threads:\ (?P<threads> [0-9]{1,9} ) \) )? $
     | MODE:\ (?P<mode> (?:NON-)?AGGREGATE ) $
-    | \S*IMB-\w+\ .*-aggregate_mode\ (?P<asked_mode> \w+ )
+    | (?:\S*/)?IMB-\w+ (?P<call> (?:\ .*)? ) $
     | \(\ (?P<waiting> [0-9]{1,9} )\ additional\ process(?:es)?\ waiting\ in\ MPI_Barrier
     | \(\ (?P<groups> [0-9]{1,9} )\ groups\ of\ (?P<members> [0-9]{1,9} )\ processes\b
     )""",
@@ -76,61 +76,8 @@ _HEADER = re.compile(
 )
 
 
-@functools.cache
-def _row_pattern(columns: tuple[str, ...]) -> re.Pattern[str]:
-    """Return a pattern for a whole row; NaN, overflowed fields and most truncated numbers do not match."""
-    fields = ("([0-9]{1,15})" if name in _COUNTS else r"([0-9]{1,15}\.[0-9]{2})" for name in columns)
-    return re.compile(r"\s*" + r"\s+".join(fields))
-
-
-@dataclasses.dataclass
-class _Table:
-    """The rows of one group of ranks, and the announced sizes and ranks; None if unknown."""
-
-    run: int
-    smallest: int | None = None
-    largest: int | None = None
-    ranks: int | None = None
-    n_groups: int = 1
-    group: int | None = None
-    """The number of its group of ranks, if each has rows of its own (-multi 1)."""
-    members: list[_Table] = dataclasses.field(default_factory=list)
-    """The tables of all groups, whose rows alternate."""
-    columns: tuple[str, ...] = ()
-    pattern: re.Pattern[str] | None = None
-    mode: str | None = None
-    waiting: int = 0
-    width: int | None = None
-    megabyte: float | None = None
-    """The megabyte of the program's version, in 10⁶ bytes; None if the version is unknown."""
-    unaffordable: int | None = None
-    """The first size that IMB refused, and all larger ones: for its limit of memory (-mem), or of a count."""
-    rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
-
-    @property
-    def key(self) -> tuple[int | None, str | None, int | None]:
-        """What distinguishes it from the other tables of one run: its ranks, its mode and its group."""
-        return self.ranks, self.mode, self.group
-
-    def take_columns(self, line: str) -> None:
-        """Take the columns, and the width of the rows, from the line with their heads."""
-        self.columns, self.width = tuple(line.split()), len(line)
-        self.pattern = _row_pattern(self.columns)
-
-    def faults(self) -> Iterator[str]:
-        """Yield the differences between the rows and the announced sizes."""
-        if not self.rows:
-            yield "has no rows"
-        elif self.smallest is not None and self.largest is not None:
-            sizes = [int(row[0]) for row in self.rows]
-            # Reductions round a smallest size of 1 or 2 bytes up to a whole number.
-            if sizes[0] != self.smallest and not 0 < self.smallest < sizes[0] <= 2 * FLOAT_BYTES:
-                yield f"starts at {sizes[0]} bytes instead of {self.smallest}"
-            for size, following in pairwise(sizes):
-                if size and following != 2 * size:
-                    yield f"goes on from {size} bytes to {following} instead of {2 * size}"
-            if sizes[-1] != self.largest and self.unaffordable != (2 * sizes[-1] or 1):
-                yield f"stops at {sizes[-1]} of {self.largest} bytes"
+_ROW_OF_ANY = re.compile(r"\s*[0-9]{1,15}\s+[0-9]{1,15}(?:\s+[0-9]{1,15}(?:\.[0-9]{2})?){1,8}")
+"""A row of a table of any benchmark with sizes."""
 
 
 class ImbLog(LogParser):
@@ -142,15 +89,18 @@ class ImbLog(LogParser):
         super().__init__(workload.foms)
         self._workload = workload
         self._limits: dict[str, int] = {}
-        self._tables: list[_Table] = []
-        self._open: _Table | None = None
+        self._tables: list[Table] = []
+        self._open: Table | None = None
         self._is_named = True
         """Whether the title of the open table has the name of the benchmark, with ``Multi-``."""
         self._run = 0
         self._megabyte: float | None = None
         self._finished_runs: set[int] = set()
-        self._asked_modes: dict[int, str] = {}
-        """By run: the mode that its command asked for, if it has the option -aggregate_mode."""
+        self._calls: dict[int, Call] = defaultdict(Call)
+        """By run: its command line."""
+        self._is_in_call = self._has_title = False
+        """Whether a line of a command line was the last header, and whether any title was read."""
+        self._start = TornStart(_ROW_OF_ANY)
 
     def read(self, line: str) -> None:
         """Read one line."""
@@ -158,15 +108,19 @@ class ImbLog(LogParser):
             self._read_header(line)
         elif line.lstrip()[:1].isdigit():
             self._read_row(line)
-        elif line.startswith("Invalid benchmark name "):  # it ignores an option that it does not know
+        elif line.startswith(("Invalid benchmark name ", "CHECK FAILURES: ")):  # unknown options it ignores
             self._findings.problem(f"IMB printed: {line[:200]}")
 
     def _read_header(self, line: str) -> None:
         """Read a line with a ``#``: banner, limits, the head of a table, or the closing line."""
         header = _HEADER.match(line)
+        was_in_call, self._is_in_call = self._is_in_call, header is not None and header["call"] is not None
         if header is None:
             if self._open is not None and "#repetitions" in line:
                 self._read_columns(self._open, line)
+            elif was_in_call and line[:2] == "# ":  # IMB wraps it after six words
+                self._is_in_call = True
+                self._calls[self._run].read(line[1:])
         elif header["banner"]:
             self._run += 1
             version = _VERSION.search(line)
@@ -186,13 +140,14 @@ class ImbLog(LogParser):
             names = {self._workload.benchmark, self._workload.benchmark.removeprefix(MULTIPLE)}
             self._open = self._new_table() if header["benchmark"] in names else None
             self._is_named = header["benchmark"] == self._workload.benchmark
-        elif header["asked_mode"]:
-            self._asked_modes[self._run] = header["asked_mode"].upper().replace("_", "-")
+            self._has_title = True
+        elif header["call"] is not None:
+            self._calls[self._run].read(header["call"])
         elif self._open is not None:
             self._read_table_head(self._open, header)
 
     @staticmethod
-    def _read_table_head(table: _Table, header: re.Match[str]) -> None:
+    def _read_table_head(table: Table, header: re.Match[str]) -> None:
         """Read how many ranks take part in a table, how many wait, or its mode."""
         if header["groups"]:
             table.n_groups = int(header["groups"])
@@ -203,20 +158,27 @@ class ImbLog(LogParser):
             table.mode = header["mode"]
         elif header["ranks"]:
             table.ranks = int(header["ranks"])
+            table.threads = int(header["threads"]) if header["threads"] else None
 
-    def _new_table(self) -> _Table:
-        table = _Table(run=self._run, megabyte=self._megabyte)
+    def _new_table(self) -> Table:
+        table = Table(run=self._run, megabyte=self._megabyte)
         if self._workload.has_sizes and not self._workload.has_one_size:
             table.smallest, table.largest = self._limits.get("Minimum"), self._limits.get("Maximum")
+            least = self._calls[self._run].least_bytes
+            table.least = None if least is None else max(least, self._workload.least_bytes)
+            if self._workload.asked is not None:
+                table.smallest, table.largest = self._workload.asked
+        if not self._workload.has_footer:
+            self._finished_runs.add(self._run)
         self._tables.append(table)
         self._findings.begin()
         return table
 
-    def _read_columns(self, table: _Table, line: str) -> None:
+    def _read_columns(self, table: Table, line: str) -> None:
         columns = tuple(line.split())
         if columns == self._workload.columns:
             table.take_columns(line)
-        elif columns[:1] == (_GROUP,) and self._is_known(columns[1:]):
+        elif columns[:1] == (GROUP,) and self._is_known(columns[1:]):
             self._divide(table, line)
         elif not self._is_named:
             self._tables.remove(table)
@@ -237,7 +199,7 @@ class ImbLog(LogParser):
         """Return whether the table of one group has such columns."""
         return columns == self._workload.columns or (self._workload.is_multiple and columns == _OF_ONE_PAIR)
 
-    def _divide(self, table: _Table, line: str) -> None:
+    def _divide(self, table: Table, line: str) -> None:
         """Make `table` the first of the tables of its groups; a row begins with the number of its group."""
         if table.n_groups > _MOST_GROUPS:
             self._findings.problem(f"{self._name(table)} has {table.n_groups} groups, which no run has")
@@ -255,12 +217,14 @@ class ImbLog(LogParser):
     def _read_row(self, line: str) -> None:
         """Read a line that starts with a digit: a row, a broken row, or other text between the rows."""
         table = self._open
+        if not self._has_title and (fault := self._start.fault(line)):
+            self._findings.problem(fault)
         if table is None or table.width is None or table.pattern is None:
             return
         columns = table.columns
         row = table.pattern.fullmatch(line)
         # A row is as wide as its head; only the width shows that a count in the last column was cut short.
-        if row and (len(line) >= table.width or columns[-1] not in _COUNTS):
+        if row and (len(line) >= table.width or columns[-1] not in COUNTS):
             self._add(table, tuple(map(float, row.groups())))
             self._findings.keep(len(self._workload.foms))
             return
@@ -274,7 +238,7 @@ class ImbLog(LogParser):
         elif len(words) % len(columns) == 0 and words[1].isdigit():  # more than once: joined rows
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
 
-    def _add(self, table: _Table, row: tuple[float, ...]) -> None:
+    def _add(self, table: Table, row: tuple[float, ...]) -> None:
         """Add a row to its table, or to that of its group."""
         if table.group is None:
             table.rows.append(row)
@@ -285,10 +249,21 @@ class ImbLog(LogParser):
                 f"{self._name(table)} has a row of group {int(row[0])}, which it does not have"
             )
 
+    def _leave_out_unfinished(self, tables: Iterable[Table]) -> None:
+        """Name the figures of tables that are not among `tables`, which count."""
+        counted = {id(table) for table in tables}
+        for table in self._tables:
+            if table.rows and id(table) not in counted:
+                for _, fom in self._workload.figures:
+                    self._findings.leave_out(
+                        fom, UNFINISHED, {} if table.ranks is None else {"ranks": table.ranks}
+                    )
+
     def parsed(self) -> Parsed:
         """Return the rows as measurements; they are complete if all announced sizes are there."""
         findings, tables = self._findings, self._tables_that_count()
         counts = Counter(table.key for table in tables)
+        self._leave_out_unfinished(tables)
         all_ranks = {table.ranks for table in tables}
         if not tables:
             findings.problem(f"the output holds no table of {self._workload.benchmark}")
@@ -302,10 +277,12 @@ class ImbLog(LogParser):
         for table in tables:
             if self._workload.has_sizes and len({row[0] for row in table.rows}) < len(table.rows):
                 findings.mixed(f"a size is twice in {self._name(table)}")
-            if (count := counts[table.key]) > 1:
-                findings.problem(f"{self._name(table)} is there {count} times")
+            if (n_tables := counts[table.key]) > 1:
+                findings.problem(f"{self._name(table)} is there {count(n_tables, 'time')}")
             if table.ranks is not None:
                 findings.record_facts(ranks=table.ranks + table.waiting)
+            if table.threads is not None:
+                findings.record_facts(threads=table.threads)
             at: dict[str, Scalar] = {}
             if len(all_ranks) > 1 and table.ranks is not None:
                 at["ranks"] = table.ranks
@@ -318,9 +295,10 @@ class ImbLog(LogParser):
             is_complete=bool(tables) and not faults,
             payload_bytes=self._workload.payload_bytes(row for one in tables for row in one.rows),
             n_messages=self._workload.n_messages(row for one in tables for row in one.rows),
+            is_end_known=self._workload.has_footer or self._workload.asked is not None,
         )
 
-    def _tables_that_count(self) -> list[_Table]:
+    def _tables_that_count(self) -> list[Table]:
         """Return all tables, except those of an unfinished run that was repeated in the same log."""
         last_run = {table.key: table.run for table in self._tables}
         return [
@@ -329,20 +307,20 @@ class ImbLog(LogParser):
             if table.run in self._finished_runs or table.run == last_run[table.key]
         ]
 
-    def _lost_tables(self, tables: Iterable[_Table]) -> Iterator[str]:
+    def _lost_tables(self, tables: Iterable[Table]) -> Iterator[str]:
         """Yield the modes that have no table, of those that the benchmark runs in and its command left in."""
         found: dict[tuple[int, int | None], set[str | None]] = defaultdict(set)
         for table in tables:
             found[table.run, table.ranks].add(table.mode)
         for (run, ranks), modes in found.items():
-            asked = self._asked_modes.get(run)
+            asked = self._calls[run].mode
             for mode in self._workload.modes:
                 if mode not in modes and (asked in {None, "MULTI", mode}):
                     suffix = f" on {ranks} ranks" if ranks else ""
                     yield f"the output lacks the table of {self._workload.benchmark}{suffix}, mode {mode}"
 
-    def _measure(self, table: _Table, at: Mapping[str, Scalar]) -> None:
-        columns = tuple(name for name in table.columns if name != _GROUP)
+    def _measure(self, table: Table, at: Mapping[str, Scalar]) -> None:
+        columns = tuple(name for name in table.columns if name != GROUP)
         has_sizes = self._workload.has_sizes
         megabyte = _megabyte(table, columns)
         # In the order of the figures of merit, not of the columns.
@@ -351,21 +329,24 @@ class ImbLog(LogParser):
         for row in table.rows:
             point = {"bytes": int(row[0]), **at} if has_sizes else at
             for fom, column in foms:
+                if fom == "bandwidth" and has_sizes and not row[0]:
+                    continue  # nothing moves at 0 bytes
                 if row[column] == 0 and fom != "overlap":
-                    continue  # it is too small for two decimals; nothing moves at 0 bytes
-                if fom != "bandwidth":
-                    self._findings.measure_at(fom, row[column], point)
-                elif row[0] or not has_sizes:
+                    printed = "0" if columns[column] in COUNTS else "0.00"
+                    self._findings.leave_out(fom, too_small(printed), point)
+                elif fom == "bandwidth":
                     self._findings.measure_at(fom, round(row[column] * megabyte, 6), point)
+                else:
+                    self._findings.measure_at(fom, row[column], point)
 
-    def _name(self, table: _Table) -> str:
+    def _name(self, table: Table) -> str:
         suffix = f" on {table.ranks} ranks" if table.ranks else ""
         suffix += f", mode {table.mode}," if table.mode else ""
         suffix += f", group {table.group}," if table.group is not None and table.n_groups > 1 else ""
         return f"the table of {self._workload.benchmark}{suffix}"
 
 
-def _megabyte(table: _Table, columns: tuple[str, ...]) -> float:
+def _megabyte(table: Table, columns: tuple[str, ...]) -> float:
     """Return the megabytes in which a table counts its rates, in 10⁶ bytes.
 
     If the version is unknown, the rows decide: a rate × its time is the size, or a small multiple of it.

@@ -15,6 +15,7 @@ from tare.core.case import Case
 from tare.core.workload import Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark
+from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.ior_output import IorLog
 
 _DESCRIPTION = """\
@@ -30,6 +31,21 @@ Build it from https://github.com/hpc/ior. Warnings on sizes are usual with a dea
 run; data that differ from what was written do."""
 
 
+_OPTIONS = {
+    "-t": "set transfer",
+    "-b": "set block",
+    "-s": "set segments",
+    "-i": "set repetitions",
+    "-a": "set api",
+    "-F": "set file_per_process",
+    "-z": "set random",
+    "--posix.odirect": "set direct: true",
+    "-o": "set storage: the files lie on the storage path of the case",
+    "-N": "set ranks",
+}
+"""IOR's options for which the workload has a setting, and what to do instead."""
+
+
 class IorBenchmark(Benchmark, frozen=True, kw_only=True):
     """The IOR benchmark."""
 
@@ -39,6 +55,7 @@ class IorBenchmark(Benchmark, frozen=True, kw_only=True):
         if block % transfer:
             near = max(block // transfer, 1) * transfer
             yield f"block {block} is no multiple of transfer {transfer}, as IOR needs; set block: {near}"
+        yield from option_faults(case, self.name, _OPTIONS)
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of ior."""

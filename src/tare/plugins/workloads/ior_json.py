@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.errors import NOT_JSON
 from tare.core.values import Scalar
 
@@ -183,9 +184,10 @@ class JsonReader:
         if not _is_iors(text):
             return None
         if "nan" in text or "inf" in text:
-            text, count = _NO_NUMBER.subn(r"\1null", text)
-            if count:
-                self.fault = f"IOR printed {count} values that are no numbers"
+            text, n_lost = _NO_NUMBER.subn(r"\1null", text)
+            if n_lost:
+                lost = count(n_lost, "value that is no number", "values that are no numbers")
+                self.fault = f"IOR printed {lost}"
         try:
             return _decode(text)
         except (UnicodeEncodeError, *NOT_JSON) as error:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates, run_number
+from tare.plugins.workloads.common.left_out import too_small
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 from tare.plugins.workloads.ior_json import TASK_OFFSETS, TIMES, Document, JsonReader
@@ -65,6 +66,8 @@ _CLIENTS = re.compile(r"([0-9]{1,9}) \(([0-9]{1,9}) per node\)")
 _TEST = re.compile(r"(?:TestID\s*: |Test )([0-9]{1,6})")
 
 _IO500 = re.compile(r"\./ior .*(?:dataPacketType|stoneWallingStatusFile)")
+
+_MOVING = ("write", "read")
 
 _NOTHING = ("-", "NA")
 """What stands for a value that is missing."""
@@ -206,10 +209,18 @@ class IorLog(LogParser):
             self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
             return
         self._findings.keep(len(words))
+        if run.is_finished:
+            self._findings.mixed("rows of IOR after the end of their run")
+        for column, fom in columns.items() if direction in _MOVING else ():
+            if row.get(column) in _NOTHING:
+                self._findings.leave_out(fom, f"IOR prints {row[column]} for it", {"operation": direction})
         if self._is_summary:
             last = run.last_test.number if run.last_test else 0
             number = int(row["Test#"]) if row.get("Test#", "").isdigit() else last
-            run.test(number).summary.setdefault(direction, {}).update(_figures(row, _SUMMARY_COLUMNS))
+            summary = run.test(number).summary.setdefault(direction, {})
+            if "bandwidth" in summary:
+                self._findings.mixed(f"two summaries of the {direction}s of one test of IOR")
+            summary.update(_figures(row, _SUMMARY_COLUMNS))
         else:
             test = run.last_test or run.test(0)
             test.rows.setdefault(direction, []).append(dict(_figures(row, _ROW_COLUMNS)))
@@ -251,6 +262,8 @@ class IorLog(LogParser):
                 for fom, value in row.items():
                     if value or fom not in TIMES:
                         self._findings.measure_at(fom, value, point)
+                    else:
+                        self._findings.leave_out(fom, too_small("0"), point)
             for fom, value in _overall(rows, test.summary.get(direction, {})):
                 self._findings.measure_at(fom, value, which)
 

@@ -99,6 +99,8 @@ class Iperf3Log(LogParser):
             for figure in run.figures:
                 way = {"direction": figure.direction} if figure.direction else {}
                 findings.measure(figure.fom, figure.value, **way, **at)
+            for fom, why in run.left_out.items():
+                findings.leave_out(fom, why, at)
             for problem in run.problems:
                 findings.problem(f"run {number}: {problem}" if len(runs) > 1 else problem)
         if self._has_labels:
@@ -182,8 +184,8 @@ class Iperf3Log(LogParser):
                 return
             row = ROW.search(line)
             if row is None:
-                if self._text is not None and line.endswith(("sender", "receiver")):
-                    self._text.read_broken_row(line)
+                if line.endswith(("sender", "receiver")):
+                    self._read_broken_row(line)
                 return
             self._has_labels |= row.start() > 0 and not _BLANK_OR_TIME.fullmatch(line, 0, row.start())
             if self._text is None or self._text.has(row):
@@ -201,6 +203,13 @@ class Iperf3Log(LogParser):
                 self._end_text()
         elif line.startswith(("iperf3: error", "iperf3: parameter error")):
             self._add(Iperf3Run(problems=[line]))
+
+    def _read_broken_row(self, line: str) -> None:
+        """Read the rest of a row of a summary; without a test, the log begins in the middle of it."""
+        if self._text is not None:
+            self._text.read_broken_row(line)
+        else:
+            self._findings.problem(f"a row of a test's summary is broken: {line.strip()[:120]}")
 
     def _end_text(self) -> None:
         if self._text is not None and self._text.is_test:

@@ -28,6 +28,8 @@ class Iperf3Run:
 
     figures: list[Figure] = dataclasses.field(default_factory=list)
     problems: list[str] = dataclasses.field(default_factory=list)
+    left_out: dict[str, str] = dataclasses.field(default_factory=dict)
+    """Why figures that are printed are not measured, by figure of merit."""
     payload_bytes: int = 0
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     """Its settings, by the name of the workload's parameter."""
@@ -46,8 +48,10 @@ def run_of(document: Mapping[str, object]) -> Iperf3Run:
         both = end.child(f"sum{suffix}")  # UDP; the only sum before 3.10
         _add(run, "throughput", received.number("bits_per_second"), direction, unit=1e9)
         rate = (sent if sent.names else both).number("bits_per_second")
-        if rate or received.number("bits_per_second") is None:  # otherwise a receiver reports sending nothing
+        if rate or received.number("bits_per_second") is None:
             _add(run, "throughput_sent", rate, direction, unit=1e9)
+        elif rate == 0:
+            run.left_out["throughput_sent"] = "it is printed as 0, as a receiver reports what it did not send"
         _add(run, "retransmits", sent.number("retransmits"), direction)
         counts = received if received.number("lost_percent") is not None else both
         _add(run, "jitter", counts.number("jitter_ms"), direction)
@@ -57,8 +61,11 @@ def run_of(document: Mapping[str, object]) -> Iperf3Run:
         moved = received.number("bytes") or (sent if sent.names else both).number("bytes") or 0
         run.payload_bytes += max(int(moved * min(arrived, 1)), 0)
     cpu = end.child("cpu_utilization_percent")
-    _add(run, "cpu_local", cpu.number("host_total") or None)
-    _add(run, "cpu_remote", cpu.number("remote_total") or None)
+    for fom, name in (("cpu_local", "host_total"), ("cpu_remote", "remote_total")):
+        value = cpu.number(name)
+        _add(run, fom, value or None)
+        if value == 0:
+            run.left_out[fom] = "iperf3 prints it as 0, as a host that does not know it does"
     if not any(figure.fom.startswith("throughput") for figure in run.figures) and not run.problems:
         run.problems.append("iperf3's JSON has no sum of the whole test")
     return run

@@ -27,6 +27,9 @@ _DATAGRAMS = re.compile(
     r" \((?P<percent>[0-9]{1,9}(?:\.[0-9]{1,9})?(?:e[+-]?[0-9]{1,3})?)%\)"
 )
 
+_OF_DATAGRAMS = re.compile(r"\bms\s.*/")
+"""What rows of UDP have, also broken ones."""
+
 _REST = re.compile(rf"\s*(?:[0-9]{{1,12}}\s+|{_DATAGRAMS.pattern}\s*)?(?:sender|receiver)?\s*")
 """What follows the rate in a row of the summary: retransmits or datagrams, and the end."""
 
@@ -88,7 +91,7 @@ class TextRun:
         if self._end_of(row) is not None:
             stream, end, way = key = self._key(row)
             if not _REST.fullmatch(row["rest"]):
-                self.read_broken_row(row.string)
+                self._failure = self._failure or f"a row of the summary is broken: {row.string.strip()[:120]}"
             if end == "sender" and (stream, "receiver", way) in self._rows:
                 self._failure = self._failure or "the receiver's row stands before the sender's"
             self._rows[key] = row
@@ -122,7 +125,7 @@ class TextRun:
                 return end
         return (
             "both"
-            if self._in_summary and float(row["start"]) == 0 and _DATAGRAMS.search(row["rest"])
+            if self._in_summary and float(row["start"]) == 0 and _OF_DATAGRAMS.search(row["rest"])
             else None
         )
 

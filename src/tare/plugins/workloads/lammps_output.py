@@ -21,6 +21,7 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.application import ApplicationLog
 from tare.plugins.workloads.common.benchmark import Banner, coordinates, run_number
+from tare.plugins.workloads.common.left_out import UNFINISHED
 from tare.plugins.workloads.common.text import Sieve, figure
 
 _MOST_FIGURES = 8
@@ -81,6 +82,12 @@ class _Loop:
         return {"steps": self.steps, "n_atoms": self.n_atoms}
 
     @property
+    def loop_s(self) -> float:
+        """Return its time in seconds, if that is known; one that a timer ended has no such time."""
+        seconds = self.figures["loop_time"]
+        return seconds if math.isfinite(seconds) and not self.is_ended_early else 0.0
+
+    @property
     def is_consistent(self) -> bool:
         """Whether its rate agrees with its time; a rate of at most 1 has too few digits for this check."""
         rate, seconds = self.figures.get("timesteps_per_s"), self.figures["loop_time"]
@@ -119,7 +126,17 @@ class LammpsLog(ApplicationLog):
         head = line[:4]
         if head in _HEADS:
             self._read_head(line, head)
-        elif "% CPU" in line and (match := _USE.fullmatch(line)):
+        elif "% CPU use with " in line:
+            self._read_use(line)
+        elif "Loop time of " in line and " steps with " in line:
+            self._break(f"a line Loop time is part of another one: {line[:120]}")
+
+    def _break(self, problem: str) -> None:
+        self._is_broken = True
+        self._findings.problem(problem)
+
+    def _read_use(self, line: str) -> None:
+        if match := _USE.fullmatch(line):
             if self._loop is None or self._loop.has_use:
                 self._findings.mixed("the use of processors of no run")
                 return
@@ -127,6 +144,8 @@ class LammpsLog(ApplicationLog):
             self._loop.figures["cpu_use"] = float(match[1])
             self._ranks.add(int(match[2]))
             self._findings.record_facts(ranks=int(match[2]), threads=1 if match[3] == "no" else int(match[3]))
+        else:
+            self._break(f"the line of the use of processors is broken: {line.strip()[:120]}")
 
     def _read_head(self, line: str, head: str) -> None:
         match head:
@@ -175,6 +194,7 @@ class LammpsLog(ApplicationLog):
         if match := _LOOP.fullmatch(line):
             seconds = figure(match[1])
             if seconds is None:
+                self._break(f"a line Loop time is broken: {line[:120]}")
                 return
             self._loop = _Loop(int(match[2]), int(match[3]), {"loop_time": seconds}, line, self._is_timed_out)
             self._is_timed_out = False
@@ -187,8 +207,7 @@ class LammpsLog(ApplicationLog):
             self._findings.keep(_MOST_FIGURES)
             self._sessions[-1].loops.append(self._loop)
         elif line.startswith("Loop time of "):
-            self._is_broken = True
-            self._findings.problem(f"a line Loop time is broken: {line[:120]}")
+            self._break(f"a line Loop time is broken: {line[:120]}")
 
     def _read_performance(self, line: str) -> None:
         if not line.startswith("Performance: "):
@@ -204,29 +223,39 @@ class LammpsLog(ApplicationLog):
                 fom, divisor = _RATES[unit]
                 self._loop.figures[fom] = rate / divisor
             else:
-                self._is_broken = True
-                self._findings.problem(f"the performance is not all there: {line}")
+                self._break(f"the performance is not all there: {line}")
+
+    def _leave_out_unfinished(self) -> None:
+        unfinished = [one for one in self._sessions[:-1] if not one.is_finished]
+        for fom in (fom for session in unfinished for loop in session.loops for fom in loop.figures):
+            self._findings.leave_out(fom, UNFINISHED, {})
 
     def parsed(self) -> Parsed:
         """Return the figures of all runs."""
         sessions = [one for one in self._sessions if one.is_finished or one is self._sessions[-1]]
         loops = [loop for session in sessions for loop in session.loops]
+        self._leave_out_unfinished()
         for gap in _gaps(sessions):
-            self._is_broken = True
-            self._findings.problem(gap)
+            self._break(gap)
         for loop, at in zip(loops, coordinates([loop.facts for loop in loops]), strict=True):
             self._findings.record_facts(**loop.facts)
             if not loop.is_consistent:
                 self._findings.mixed("a rate that is not that of its loop's time")
             for fom, value in loop.figures.items():
                 if fom == "loop_time" and loop.is_ended_early:
-                    continue
-                self._findings.measure(fom, value, **at)
+                    self._findings.leave_out(fom, _ENDED_EARLY, at)
+                else:
+                    self._findings.measure(fom, value, **at)
         for number, session in enumerate(sessions, 1):
-            # It has whole seconds: 0:00:00 says no more than that it is less than one.
-            if session.wall_time and session.loops and not session.is_ended_early:
-                at = run_number(number, len(sessions))
+            if session.wall_time is None or not session.loops:
+                continue
+            at = run_number(number, len(sessions))
+            if session.is_ended_early:
+                self._findings.leave_out("wall_time", _ENDED_EARLY, at)
+            elif session.wall_time:
                 self._findings.measure("wall_time", session.wall_time, **at)
+            else:
+                self._findings.leave_out("wall_time", _WHOLE_SECONDS, at)
         if not loops:
             self._findings.problem("the output holds no run of LAMMPS that came to its end")
         elif not sessions[-1].is_finished:
@@ -238,12 +267,23 @@ class LammpsLog(ApplicationLog):
         return self._finish(is_complete=is_complete)
 
 
+_ALWAYS_HAS_USE = 2016
+"""From versions of this year on, a run with the line Performance has that of its use of processors."""
+_ENDED_EARLY = "the run was ended by its timer (timer timeout), before all of its steps"
+_WHOLE_SECONDS = "it is printed as 0:00:00, which only says that it is less than a second"
+
+
 def _gaps(sessions: Iterable[_Session]) -> Iterator[str]:
     """Yield the lines that a run lacks although others of the same start have them.
 
     A run with ``post no`` has none of these lines.
     """
-    for loops in (session.loops for session in sessions):
+    for session in sessions:
+        loops = session.loops
+        if (session.year or 0) >= _ALWAYS_HAS_USE and any(
+            one.has_performance and not one.has_use for one in loops
+        ):
+            yield "a run lacks the line of its use of processors, which its version prints"
         if any(one.has_performance and not one.has_use for one in loops) and any(
             one.has_use for one in loops
         ):
@@ -255,5 +295,7 @@ def _gaps(sessions: Iterable[_Session]) -> Iterator[str]:
             one.has_use and not one.has_performance for one in loops if not one.is_minimisation
         ) and not any(one.has_performance for one in loops):
             yield "a run lacks the line Performance, and has that of its use of processors"
+        if session.wall_time and session.wall_time + 1 < sum(one.loop_s for one in loops):
+            yield "the total wall time is less than that of its runs: it is of another start"
         if any(one.head == following.head for one, following in pairwise(loops)):
             yield "the line Loop time stands there twice"

@@ -18,6 +18,7 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
+from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
 
@@ -54,6 +55,20 @@ Build it from https://github.com/hpc/ior. Rates rise with the number of ranks un
 busy, so scale `ranks`. A run with verification errors does not count, whatever its table says."""
 
 
+_OPTIONS = {
+    "-n": "set items",
+    "-I": "set items",
+    "-i": "set repetitions",
+    "-F": "set entries: files",
+    "-D": "set entries: directories",
+    "-w": "set file_size",
+    "-e": "set file_size",
+    "-u": "set unique: true",
+    "-d": "set storage: the entries lie on the storage path of the case",
+}
+"""mdtest's options for which the workload has a setting, and what to do instead."""
+
+
 class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
     """The mdtest benchmark."""
 
@@ -72,6 +87,7 @@ class MdtestBenchmark(Benchmark, frozen=True, kw_only=True):
         """Yield a fault for settings that contradict each other."""
         if case.parameters["entries"] == "directories" and case.parameters["file_size"]:
             yield "directories hold no data; set file_size: 0, or entries: files"
+        yield from option_faults(case, self.name, _OPTIONS)
 
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of all runs, and the error messages before or after them."""
@@ -187,9 +203,18 @@ class _Log(LogParser):
         for operation, values in table.rows.items():
             point = {"operation": operation, **at}
             for fom, value in zip((f"{table.fom}_max", f"{table.fom}_min", table.fom), values, strict=True):
-                # Zero means that the operation was not selected; NA means that there is no such value.
-                if value is not None and (value or math.isnan(value)):
+                if value is None:
+                    self._findings.leave_out(fom, _NO_VALUE, point)
+                elif value or math.isnan(value):
                     self._findings.measure_at(fom, value, point)
+                elif fom == table.fom:  # its largest and its least are 0, too
+                    self._findings.leave_out(fom, _NOT_SELECTED, point)
+
+
+_NO_VALUE = "mdtest prints NA for it"
+_NOT_SELECTED = (
+    "it is printed as 0.000, as of an operation that is not selected or too short for its decimals"
+)
 
 
 def _faults(runs: list[_Run]) -> Iterator[str]:

@@ -311,6 +311,8 @@ class _Log(application.ApplicationLog):
             end="the output lacks the line WallClock; NAMD did not come to its end",
             nothing="the output holds no run of NAMD",
         )
+        if self._has_loose_lines and self._runs.last is not None and not self._runs.last.is_begun:
+            self._findings.problem("the log begins in the middle of a run: its line Info: NAMD is missing")
         if self._descents > max(self._parts - 1, 0):
             self._findings.mixed("steps do not grow")
         return self._finish(is_complete=is_complete)

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
 
+from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import coordinates
@@ -167,8 +168,10 @@ class NetperfLog(LogParser):
         for result, which in zip(results, points, strict=True):
             findings.record_facts(**result.facts)
             for fom, value, percentile in result.figures:
-                if fom in self._known and value != _UNKNOWN:
-                    at: dict[str, Scalar] = {} if percentile is None else {"percentile": percentile}
+                at: dict[str, Scalar] = {} if percentile is None else {"percentile": percentile}
+                if fom in self._known and value == _UNKNOWN:
+                    findings.leave_out(fom, "netperf prints -1 for what it does not know", {**at, **which})
+                elif fom in self._known:
                     findings.measure(fom, value, **at, **which)
         findings.problems(faults)
         return findings.parsed(is_complete=bool(results) and not faults)
@@ -194,6 +197,9 @@ class NetperfLog(LogParser):
         sizes = {_SIZES[name]: value for name, value in values.items() if name in _SIZES}
         result.facts |= _message({kind: value for kind, value in sizes.items() if value.isdecimal()})
         result.figures += figures
+        for name, value in values.items():
+            if name in _NAMES and value.strip() and not _NUMBER.fullmatch(value.strip()):
+                result.faults.append(f"netperf's {name} is {value.strip()[:40]!r}, which is no number")
         has_result = any(fom in _RESULTS for fom, _, _ in figures)
         if not has_result and values.keys() & {"THROUGHPUT", "Throughput"} and not _unit(values):
             result.faults.append("netperf does not print the unit of its throughput (THROUGHPUT_UNITS)")
@@ -232,7 +238,9 @@ class NetperfLog(LogParser):
                 self._findings.keep(len(names))
                 self._heads = []
             else:
-                self._last().faults.append(f"netperf's row has {len(cells)} values instead of {len(names)}")
+                self._last().faults.append(
+                    f"netperf's row has {count(len(cells), 'value')} instead of {len(names)}"
+                )
                 self._findings.keep()
                 self._heads = []
         elif self._heads:

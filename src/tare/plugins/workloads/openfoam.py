@@ -12,6 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.workload import ALL_BUT_STORAGE, Fom, Parsed, QuestionKind, Stage
 from tare.plugins.workloads.common import application, declare
 from tare.plugins.workloads.common.benchmark import Banner
@@ -114,12 +115,12 @@ class MotorBike(application.Application, frozen=True, kw_only=True):
         if mesh is None:
             yield f"background_mesh is {text!r}; write the cells in x, y and z from 1 up, such as 100x40x40"
             return
-        count = math.prod(mesh)
-        if case.layout.ranks > count:
+        n_cells = math.prod(mesh)
+        if case.layout.ranks > n_cells:
             of_cells = "" if text else f" of {case.parameters['cells']} cells"
             yield (
-                f"the background mesh{of_cells} has {count} cells, too few for {case.layout.ranks} ranks; "
-                "use more cells or fewer ranks"
+                f"the background mesh{of_cells} has {count(n_cells, 'cell')}, too few for "
+                f"{count(case.layout.ranks, 'rank')}; use more cells or fewer ranks"
             )
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
@@ -276,6 +277,8 @@ class _Log(application.ApplicationLog):
         if self._program and self._is_ended:
             self._findings.mixed("more programs end than begin")
         self._is_ended = True
+        if self._steps is not None and self._steps.starts_late and not self._program:
+            self._findings.problem("the log begins in the middle of a run, after its first steps")
         if self._steps is not None and self._n_begun:
             self._findings.problem("the time that the last step took is missing")
         if self._steps is not None and self._runs.last is not None:
@@ -332,6 +335,11 @@ class _Steps:
     @property
     def is_new(self) -> bool:
         return self._first is None
+
+    @property
+    def starts_late(self) -> bool:
+        """Whether the first step does not begin at time 0, as that of a run that goes on from another."""
+        return self._first is not None and self._first[0] > 1.5 * (self._step or self._first[0])
 
     def take(self, time: float, execution: float) -> float | None:
         """Record the end of a step; return the mean so far, or None after the first step."""

@@ -9,9 +9,11 @@ import msgspec
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.workload import Fom, Parameter, Parsed, Stage, limited
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark
+from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.osu_output import SMALL_MEAN, OsuLog
 from tare.plugins.workloads.osu_tables import Expectation, Sizes
 
@@ -62,6 +64,17 @@ _HUNGRY = ("all", "gather", "scatter")
 _DEVICES = ("none", "cuda", "rocm", "openacc")
 _BUFFERS = ("H H", "D D", "D H", "H D", "M M", "M H", "H M", "M D", "D M")
 
+_ITERATIONS, _SIZES = "set iterations", "set min_bytes and max_bytes"
+_OPTIONS = {
+    "-i": _ITERATIONS,
+    "--iterations": _ITERATIONS,
+    "-d": "set device",
+    "--accelerator": "set device",
+}
+_OPTIONS_OF_SIZES = {"-m": _SIZES, "--message-size": _SIZES}
+_OPTIONS_OF_COLLECTIVES = {"-f": "set full: true", "--full": "set full: true"}
+"""OMB's options for which workloads have a parameter (util/osu_util_options.h), and what to do instead."""
+
 _DESCRIPTION = """\
 Runs the program of the same name (osu_latency …) over messages of 1, 2, 4 … bytes; point-to-point
 latencies start at 0 bytes before version 7. Name its folders in the platform's `path`:
@@ -107,13 +120,19 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
         ranks, nodes = case.layout.ranks, case.layout.nodes
         if nodes < self.least_nodes:
             least = self.least_nodes
-            yield f"{self.name} needs {least} nodes or more, and the case has {nodes}; set nodes: {least}"
+            yield (
+                f"{self.name} needs {count(least, 'node')} or more, and the case has {nodes}; set nodes: "
+                f"{least}"
+            )
         elif ranks < self.least_ranks:
             least = self.least_ranks
             cure = "set ranks: 2, or nodes: 2" if least == 2 else f"set ranks: {least}"
-            yield f"{self.name} needs {least} ranks or more, and the case has {ranks}; {cure}"
+            yield f"{self.name} needs {count(least, 'rank')} or more, and the case has {ranks}; {cure}"
         elif not self.is_pair and not self.is_collective and not self.expected.is_fan and ranks % 2:
             yield f"{self.name} pairs its ranks, and {ranks} is odd; set ranks: {ranks + 1}"
+        options = _OPTIONS | (_OPTIONS_OF_SIZES if self.expected.sweeps else {})
+        options |= _OPTIONS_OF_COLLECTIVES if self.is_collective else {}
+        yield from option_faults(case, self.name, options)
         if self.expected.sweeps:
             yield from self._size_faults(case)
 
@@ -127,7 +146,8 @@ class OsuBenchmark(Benchmark, frozen=True, kw_only=True):
         limit = _MEMORY_BYTES // ranks
         if self.is_collective and not self.is_reduction and name.startswith(_HUNGRY) and sizes.last > limit:
             yield (
-                f"{self.name} would quietly stop before {sizes.last} bytes on {ranks} ranks, as its buffers "
+                f"{self.name} would quietly stop before {count(sizes.last, 'byte')} on "
+                f"{count(ranks, 'rank')}, as its buffers "
                 f"may take {_MEMORY_BYTES} bytes; set max_bytes: {1 << limit.bit_length() - 1}"
             )
 

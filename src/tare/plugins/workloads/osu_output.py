@@ -17,8 +17,10 @@ from tare.core.errors import nearest_name
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates
+from tare.plugins.workloads.common.left_out import too_small
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import Sieve
+from tare.plugins.workloads.common.torn_start import TornStart
 from tare.plugins.workloads.osu_tables import COLUMNS, VALID, Expectation, Sizes, Table, is_figure
 
 SMALL_MEAN = "latency_small_mean"
@@ -67,7 +69,11 @@ _SIEVE = Sieve(
 """Rows, titles, heads and facts, each after the label that it may have."""
 _NOTHING = frozenset({"", "0.00", "0.000000"})
 """Cells that are no figures: those not printed, and times and rates too small for their decimals."""
+_NOT_IN_ROWS = "the heads name it, and the rows lack it"
+"""Why a percentile of osu_multi_lat is not measured: some versions name it and do not print it."""
 _LONGEST_ROW = 2000
+_ROW_OF_ANY = re.compile(r"\s*[0-9]{1,15}(?:\s+[0-9]{1,15}\.[0-9]{2}){1,8}")
+"""A row of a table of any benchmark."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.,'*]+(?:e[-+]?[0-9]+)?|-?(?:nan|inf)", re.IGNORECASE)
 
 
@@ -77,6 +83,7 @@ def _meant(head: str) -> str | None:
     return None if is_figure(head) else nearest_name(head, COLUMNS)
 
 
+@functools.lru_cache(maxsize=256)
 def benchmark_key(title: str) -> str:
     """Return the part of a title that names the benchmark, in one spelling for all versions and devices."""
     name = re.sub(r"-(?:cuda|openacc|rocm|managed|cxl)\b(?: managed)?", "", title.lower())
@@ -102,6 +109,9 @@ class OsuLog(LogParser):
         self._asked: Sizes | None = None
         self._limit: int | None = None
         self._is_of_neighbours = False
+        self._has_title = False
+        """Whether the title of any benchmark was read."""
+        self._start = TornStart(_ROW_OF_ANY)
 
     def read(self, line: str) -> None:
         """Read one line, or several that may be rows of the open table, with line ends between them."""
@@ -130,6 +140,8 @@ class OsuLog(LogParser):
                 self._findings.problem(f"OMB found wrong data: {line.strip()}")
         if "Test" in line and ("OSU " in line or "OMB-Py" in line):
             self._read_title(line)
+        elif not self._has_title and (fault := self._start.fault(line)):
+            self._findings.problem(fault)
         elif "osu_" in line or "Limiting max" in line or _GRAPH in line:
             self._read_word(line)
 
@@ -162,6 +174,7 @@ class OsuLog(LogParser):
         title = _TITLE.fullmatch(line)
         if title is None or not (title["hash"] or title["version"]):
             return
+        self._has_title = True
         major = (title["version"] or "").partition(".")[0]
         version = int(major) if major.isdecimal() else None
         key = benchmark_key(title["name"])
@@ -195,7 +208,8 @@ class OsuLog(LogParser):
         heads = _SIZED_HEADS if expected.has_sizes else _SIZELESS_HEADS
         if not heads.match(line):
             return False
-        if table.rows:  # one table for each data type (-T) follows under the same title
+        if table.rows:  # those of another data type (-T) stand below a line that names it
+            self._findings.mixed("a second table stands below one title")
             table = self._open = self._following(table)
         if expected.is_fan:
             line = line.replace("Avg Latency(us)", "Bandwidth (MB/s)").replace(
@@ -264,7 +278,8 @@ class OsuLog(LogParser):
             return
         words, width = line[:_LONGEST_ROW].split(), len(table.heads)
         is_joined = width > 1 and len(words) > width and len(words) % width == 0
-        if (len(words) == width or is_joined) and all(map(_NUMBER_LIKE.fullmatch, words)):
+        is_next = table.rows and words[0].isdecimal() and int(words[0]) == (2 * int(table.rows[-1][0]) or 1)
+        if (len(words) == width or is_joined or is_next) and all(map(_NUMBER_LIKE.fullmatch, words)):
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)[:200]}")
 
     def parsed(self) -> Parsed:
@@ -299,29 +314,38 @@ class OsuLog(LogParser):
     def _measure(self, table: Table, at: Mapping[str, Scalar]) -> None:
         figures = [one for one in table.figures() if one[1] in self._foms]
         has_sizes, measure = self._expected.has_sizes, self._findings.measure_at
+        leave_out = self._findings.leave_out
         points = [{"bytes": size, **at} for size in table.sizes] if has_sizes else repeat(at)
         for row, point in zip(table.rows, points, strict=False):
             for column, fom, which in figures:
-                if row[column] not in _NOTHING or fom == "overlap":
-                    measure(fom, float(row[column]), {**point, **which} if which else point)
+                cell, where = row[column], {**point, **which} if which else point
+                if cell not in _NOTHING or fom == "overlap":
+                    measure(fom, float(cell), where)
+                else:
+                    leave_out(fom, too_small(cell) if cell else _NOT_IN_ROWS, where)
 
     def _measure_windows(self, table: Table, windows: Iterable[int], at: Mapping[str, Scalar]) -> None:
         for fom, rows in (("bandwidth", table.rows), ("message_rate", table.rates or ())):
             for size, *values in rows:
                 for window, value in zip(windows, values, strict=True):
-                    if value in _NOTHING:
-                        continue
                     point = {"bytes": int(size), "window_size": window, **at}
-                    self._findings.measure_at(fom, float(value), point)
+                    if value in _NOTHING:
+                        self._findings.leave_out(fom, too_small(value), point)
+                    else:
+                        self._findings.measure_at(fom, float(value), point)
 
     def _measure_small_mean(self, table: Table, at: Mapping[str, Scalar]) -> None:
         if SMALL_MEAN not in self._foms:
             return
         column = next((column for column, fom, _ in table.figures() if fom == "latency"), 0)
-        latency = {size: float(row[column]) for size, row in zip(table.sizes, table.rows, strict=True)}
-        if all(latency.get(size) for size in SMALL_SIZES):
-            mean = sum(latency[size] for size in SMALL_SIZES) / len(SMALL_SIZES)
-            self._findings.measure(SMALL_MEAN, round(mean, 6), **at)
+        rows = dict(zip(table.sizes, table.rows, strict=True))
+        latencies = [float(rows[size][column]) for size in SMALL_SIZES if size in rows]
+        if len(latencies) < len(SMALL_SIZES):
+            return
+        if all(latencies):
+            self._findings.measure(SMALL_MEAN, round(sum(latencies) / len(latencies), 6), **at)
+        else:
+            self._findings.leave_out(SMALL_MEAN, "one of the latencies of its mean is printed as 0.00", at)
 
     def _name(self, table: Table) -> str:
         which = f"table {table.run}" if len(self._tables) > 1 else "the table"

@@ -11,9 +11,11 @@ import functools
 import re
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
+from typing import NamedTuple
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.values import Scalar
 
 COLUMNS = {
@@ -59,6 +61,31 @@ _MULTI_LATENCY = "multi latency"
 def is_figure(head: str) -> bool:
     """Return whether a column with this head, in lower case, holds a figure of merit."""
     return head in COLUMNS or _TAIL.fullmatch(head) is not None
+
+
+class _Heads(NamedTuple):
+    """The names of columns, how many at their end rows may lack, and a pattern for rows under them."""
+
+    names: tuple[str, ...]
+    n_unprinted: int
+    rows: re.Pattern[str]
+
+
+@functools.lru_cache(maxsize=256)  # the tables of a long log have few different heads
+def _heads(line: str, *, has_sizes: bool, may_lack_tails: bool) -> _Heads:
+    """Return what the line with the heads says about the rows."""
+    names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
+    fields = [_FIGURE if is_figure(name) else r"\S+" for name in (names[1:] if has_sizes else names)]
+    size = [_SIZE] if has_sizes else []
+    n_unprinted = sum(_TAIL.fullmatch(name) is not None for name in names) if may_lack_tails else 0
+    tails = [fields.pop() for _ in range(n_unprinted)]
+    optional = rf"(?:{_GAPS}{_GAPS.join(tails)})?" if tails else ""
+    return _Heads(tuple(names), n_unprinted, _rows_pattern(_GAPS.join([*size, *fields]) + optional))
+
+
+def _rows_pattern(row: str) -> re.Pattern[str]:
+    """Return a pattern for one or more whole rows of the form `row`."""
+    return re.compile(rf"(?:[^\S\n]*{row}[^\S\n]*(?:\n|\Z))++")
 
 
 class Sizes(msgspec.Struct, frozen=True):
@@ -133,27 +160,17 @@ class Table:
 
     def read_heads(self, line: str, *, has_sizes: bool) -> None:
         """Take the columns from the line with their heads; without sizes, a table has one row."""
-        names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
-        self.heads = tuple(names)
-        self.n_figures = max(len(names) - 1, 1)
-        self.validation = names.index(_VALIDATION) if _VALIDATION in names else None
-        fields = [self._field(name) for name in (names[1:] if has_sizes else names)]
-        size = [_SIZE] if has_sizes else []
-        self.n_unprinted = (
-            sum(_TAIL.fullmatch(name) is not None for name in names) if self.key == _MULTI_LATENCY else 0
-        )
-        tails = [fields.pop() for _ in range(self.n_unprinted)]
-        self._expect(_GAPS.join([*size, *fields]) + (rf"(?:{_GAPS}{_GAPS.join(tails)})?" if tails else ""))
+        heads = _heads(line, has_sizes=has_sizes, may_lack_tails=self.key == _MULTI_LATENCY)
+        self.heads, self.n_unprinted, self.pattern = heads
+        self.n_figures = max(len(self.heads) - 1, 1)
+        self.validation = self.heads.index(_VALIDATION) if _VALIDATION in self.heads else None
 
     def read_windows(self, line: str) -> None:
         """Take the columns from the line with their windows."""
         self.windows = tuple(map(int, line.strip("# \t").split()))
         self.heads = ("size", *["mb/s"] * len(self.windows))
         self.n_figures = len(self.windows)
-        self._expect(_GAPS.join([_SIZE, *[_FIGURE] * len(self.windows)]))
-
-    def _expect(self, row: str) -> None:
-        self.pattern = re.compile(rf"(?:[^\S\n]*{row}[^\S\n]*(?:\n|\Z))++")
+        self.pattern = _rows_pattern(_GAPS.join([_SIZE, *[_FIGURE] * len(self.windows)]))
 
     def rows_in(self, lines: str) -> list[tuple[str, ...]]:
         """Return the rows in `lines`, if each line is a whole row under the heads; else an empty list.
@@ -186,12 +203,6 @@ class Table:
                 fom = "bandwidth_tail" if tail[2] == "bw" else "latency_tail"
                 yield column, fom, {"percentile": int(tail[1])}
 
-    @staticmethod
-    def _field(name: str) -> str:
-        if is_figure(name):
-            return _FIGURE
-        return r"\S+"
-
     def faults(self, expected: Expectation) -> Iterator[str]:
         """Yield the differences between the rows and the expected ones."""
         if self.is_cut:
@@ -200,20 +211,20 @@ class Table:
             yield "has no rows that fit its heads"
         elif not expected.has_sizes:
             if len(self.rows) > 1:
-                yield f"has {len(self.rows)} rows instead of one"
+                yield f"has {count(len(self.rows), 'row')} instead of one"
         else:
             sizes = self.sizes
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
-                    yield f"goes on from {size} bytes to {following} instead of {2 * size or 1}"
+                    yield f"goes on from {count(size, 'byte')} to {following} instead of {2 * size or 1}"
             if self.windows is not None and [row[0] for row in self.rates or ()] != [
                 row[0] for row in self.rows
             ]:
-                yield f"has the message rates of {len(self.rates or ())} of {len(sizes)} sizes"
+                yield f"has the message rates of {len(self.rates or ())} of {count(len(sizes), 'size')}"
             if expected.sweeps:
                 yield from self._faults_of_ends(sizes[0], sizes[-1], expected)
             elif sizes[-1] not in _ATOMIC_BYTES:
-                yield f"is of {sizes[-1]} bytes, which no atomic operation has"
+                yield f"is of {count(sizes[-1], 'byte')}, which no atomic operation has"
 
     def _faults_of_ends(self, first: int, last: int, expected: Expectation) -> Iterator[str]:
         asked = expected.asked or self.asked
@@ -222,13 +233,13 @@ class Table:
             end = min(end, self.limit)
         if asked is None and last > end:  # the user chose the sizes; the last one is unknown
             if self.lacks_end:
-                yield f"breaks off at {last} bytes"
+                yield f"breaks off at {count(last, 'byte')}"
             return
         if last != end:
-            yield f"stops at {last} of {end} bytes"
+            yield f"stops at {last} of {count(end, 'byte')}"
         starts = self._starts(asked.first if asked else expected.least)
         if first not in starts:
-            yield f"starts at {first} bytes instead of {min(starts)}"
+            yield f"starts at {count(first, 'byte')} instead of {min(starts)}"
 
     def _starts(self, least: int) -> frozenset[int]:
         """Return the sizes at which the table may start if it should start at `least`.

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 import re
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from itertools import pairwise
-from typing import NamedTuple
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Self
+
+import msgspec
 
 from tare.core.case import Case
 from tare.core.values import Scalar
@@ -16,10 +16,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Findings, coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
-
-_MIB_GBIT = 8 * 2**20 / 1e9
-"""In perftest, MB means 2²⁰ bytes; since 23.10 it prints MiB (perftest_parameters.h). Gb means 10⁹ bits."""
-
+from tare.plugins.workloads.perftest_table import FIGURES, Figure, Table
 
 _BANDWIDTH = (
     declare.higher("bandwidth", "Gbit/s", "mean over the test", "bytes", is_primary=True),
@@ -36,41 +33,9 @@ _LATENCY = (
     declare.higher("transactions", "1/s", "round trips per second, in tests of a fixed time (-D)", "bytes"),
 )
 
-_FIGURES: Mapping[str, tuple[str, float, float | None]] = {
-    "BW average[MB/sec]": ("bandwidth", _MIB_GBIT, None),
-    "BW average[MiB/sec]": ("bandwidth", _MIB_GBIT, None),
-    "BW average[Gb/sec]": ("bandwidth", 1, None),
-    "BW peak[MB/sec]": ("bandwidth_peak", _MIB_GBIT, None),
-    "BW peak[MiB/sec]": ("bandwidth_peak", _MIB_GBIT, None),
-    "BW peak[Gb/sec]": ("bandwidth_peak", 1, None),
-    "MsgRate[Mpps]": ("message_rate", 1, None),
-    "t_min[usec]": ("latency_min", 1, None),
-    "t_max[usec]": ("latency_max", 1, None),
-    "t_typical[usec]": ("latency_typical", 1, None),
-    "t_avg[usec]": ("latency", 1, None),
-    "t_stdev[usec]": ("latency_stddev", 1, None),
-    "99% percentile[usec]": ("latency_percentile", 1, 99),
-    "99.9% percentile[usec]": ("latency_percentile", 1, 99.9),
-    "tps average": ("transactions", 1, None),
-}
-"""For each column: the figure of merit, the factor to its unit, and its percentile or None."""
-
-
-class _Figure(NamedTuple):
-    """A figure of merit in a row: its column, its name, the factor to its unit, and its percentile."""
-
-    column: int
-    fom: str
-    factor: float
-    which: Mapping[str, float]
-
-
 _HEAD = re.compile(
     r"\d[\d.]*% percentile\[usec\]|(?:BW|MsgRate) \w+\[[^\]]*\]|tps average|\S+\[[^\]]*\]|#\w+|\S+"
 )
-_FIRST_OF_ALL, _LAST_OF_ALL = 2, 8388608
-_WITHOUT_LIMIT = frozenset({"RC", "UC", "XRC", "DC"})
-"""Connection types that the MTU does not limit: -a runs all sizes up to 8 MiB (perftest_parameters.c)."""
 _ROW = re.compile(r"[0-9]{1,15}(?:\s+[0-9]{1,15}(?:\.[0-9]{2,6})?)*\s*")
 _BROKEN = re.compile(r"[-+0-9.,'*]+(?:e[-+]?[0-9]+)?|-?(?:nan|inf)", re.IGNORECASE)
 
@@ -115,6 +80,12 @@ class Perftest(PeerBenchmark, frozen=True, kw_only=True):
     """A workload that runs one of the ib_… programs."""
 
     program: str
+    has_all_sizes: bool = False
+    """Whether the case asks for all sizes (-a)."""
+
+    def expecting(self, case: Case) -> Self:
+        """Return a copy that knows whether `case` asks for all sizes."""
+        return msgspec.structs.replace(self, has_all_sizes=bool(case.parameters["all_sizes"]))
 
     @property
     def is_latency(self) -> bool:
@@ -136,92 +107,24 @@ class Perftest(PeerBenchmark, frozen=True, kw_only=True):
     def parse(self, lines: Iterable[str]) -> Parsed:
         """Read the tables of this program (see core.workload.Workload.parse)."""
         verb = self.program.split("_")[1]
-        return _Log(self.foms, _TITLES[verb], "t_" if self.is_latency else "BW average").parse(lines)
-
-
-@dataclasses.dataclass
-class _Table:
-    """The rows of one report, without duplicates: client and server may have written to the same log."""
-
-    heads: tuple[str, ...]
-    facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
-    rows: dict[tuple[str, ...], None] = dataclasses.field(default_factory=dict)
-    reports: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
-    is_closed: bool = False
-    is_indented: bool = False
-    """Whether its lines begin with a blank, as perftest prints them; a row without one lost its beginning."""
-
-    @property
-    def figures(self) -> list[_Figure]:
-        """The figures of merit of a row, with their columns."""
-        return [
-            _Figure(column, fom, factor, {} if percentile is None else {"percentile": percentile})
-            for column, head in enumerate(self.heads)
-            if head in _FIGURES
-            for fom, factor, percentile in [_FIGURES[head]]
-        ]
-
-    @property
-    def is_endless(self) -> bool:
-        """Whether it is a periodic report (--run_infinitely): no peak, and the same size in all rows."""
-        peak = next((at for at, head in enumerate(self.heads) if head.startswith("BW peak")), None)
-        sizes = {row[0] for row in self.reports}
-        return (
-            peak is not None
-            and len(self.reports) > 2
-            and len(sizes) == 1
-            and float(self.reports[0][peak]) == 0
-        )
-
-    @property
-    def is_mixed(self) -> bool:
-        """Whether most rows have the same number of iterations (-n) and the others have a different one.
-
-        In a test of a fixed time (-D), all numbers differ.
-        """
-        column = next((at for at, head in enumerate(self.heads) if head == "#iterations"), None)
-        counts = Counter(row[column] for row in self.rows) if column is not None else Counter[str]()
-        return len(counts) > 1 and 2 * max(counts.values()) > len(self.rows)
-
-    def faults(self) -> Iterator[str]:
-        sizes = [row[0] for row in self.rows]
-        if not self.rows:
-            yield "has no rows"
-        elif self.is_endless:
-            yield "is a report that went on until it was ended"
-        elif len(set(sizes)) < len(sizes):
-            yield "has several rows of one size"
-        elif any(int(size) > int(following) for size, following in pairwise(sizes)):
-            yield "has sizes that do not grow: rows of several tests, or out of order"
-        elif any(int(following) != 2 * int(size) for size, following in pairwise(sizes)):
-            yield "lacks rows: its sizes do not double from one to the next"
-        elif len(sizes) > 1 and int(sizes[0]) != _FIRST_OF_ALL:
-            yield f"lacks rows: its sizes begin at {sizes[0]}, not at 2 as those of -a do"
-        elif (
-            len(sizes) > 1
-            and int(sizes[-1]) != _LAST_OF_ALL
-            and self.facts.get("connection") in _WITHOUT_LIMIT
-        ):
-            yield f"lacks rows: its sizes end at {sizes[-1]}, not at 8388608 as those of -a do"
-        elif self.is_mixed:
-            yield "has rows of several tests: their numbers of iterations differ"
-        elif not self.is_closed:
-            yield "lacks its closing line"
+        prefix = "t_" if self.is_latency else "BW average"
+        return _Log(self.foms, _TITLES[verb], prefix, has_all_sizes=self.has_all_sizes).parse(lines)
 
 
 class _Log(LogParser):
     """Collects tables below `title` or below no title, if a column of theirs begins with `column_prefix`."""
 
-    def __init__(self, foms: Iterable[Fom], title: str, column_prefix: str) -> None:
+    def __init__(self, foms: Iterable[Fom], title: str, column_prefix: str, *, has_all_sizes: bool) -> None:
         super().__init__(foms)
         self._title = title
         self._column_prefix = column_prefix
+        self._has_all_sizes = has_all_sizes
         self._is_ours = True
         self._facts: dict[str, Scalar] = {}
         """The settings that are printed between the title of a test and its table."""
-        self._tables: list[_Table] = []
-        self._open: _Table | None = None
-        self._closed: _Table | None = None
+        self._tables: list[Table] = []
+        self._open: Table | None = None
+        self._closed: Table | None = None
         self._problems: dict[str, None] = {}
 
     def read(self, line: str) -> None:
@@ -250,7 +153,7 @@ class _Log(LogParser):
         elif text.startswith("-----"):
             self._close(self._open)
 
-    def _read_stray(self, table: _Table, row: tuple[str, ...]) -> None:
+    def _read_stray(self, table: Table, row: tuple[str, ...]) -> None:
         """Read a row below a closed table; if the table contains it, the test's other side printed it."""
         if len(row) == len(table.heads) and row not in table.rows:
             self._findings.mixed("rows after the closing line of their table")
@@ -263,7 +166,7 @@ class _Log(LogParser):
         elif mtu := _MTU.fullmatch(text):
             self._facts["mtu"] = int(mtu[1])
 
-    def _close(self, table: _Table) -> None:
+    def _close(self, table: Table) -> None:
         if table.rows:
             table.is_closed = True
             self._open, self._closed = None, table
@@ -277,19 +180,19 @@ class _Log(LogParser):
         elif self._open is not None and not self._open.rows and self._open.heads != heads:
             self._problems.setdefault("the heads of two tables stand one above the other")
         elif self._open is None or self._open.rows:
-            self._open = _Table(heads, dict(self._facts), is_indented=is_indented)
+            self._open = Table(heads, dict(self._facts), self._has_all_sizes, is_indented=is_indented)
             self._tables.append(self._open)
             self._findings.begin()
             for head in heads:
-                if head.startswith(self._column_prefix) and head not in _FIGURES:
+                if head.startswith(self._column_prefix) and head not in FIGURES:
                     self._problems.setdefault(f"the table has an unknown column: {head}")
 
-    def _read_row(self, table: _Table, text: str, *, is_indented: bool) -> None:
+    def _read_row(self, table: Table, text: str, *, is_indented: bool) -> None:
         cells = text.rstrip("-")  # a test stopped by hand prints its closing line after a row's text
         row = tuple(cells.split())
         if row and len(row) % len(table.heads) == 0:
             is_whole = len(row) == len(table.heads) and is_indented == table.is_indented
-            if is_whole and _ROW.fullmatch(cells):
+            if is_whole and _ROW.fullmatch(cells) and table.is_printed(row):
                 table.rows.setdefault(row)
                 table.reports.append(row)
                 self._findings.keep(len(row) - 1)
@@ -312,12 +215,14 @@ class _Log(LogParser):
             for index, row in enumerate(table.reports if is_endless else table.rows, start=1):
                 report = {"report": index} if is_endless else {}
                 self._measure(findings, figures, row, {**report, **which})
-        return findings.parsed(is_complete=not faults)
+        return findings.parsed(
+            is_complete=not faults, is_end_known=all(table.is_end_known for table in tables)
+        )
 
-    def _distinct_tables(self) -> list[_Table]:
+    def _distinct_tables(self) -> list[Table]:
         """Return the tables without those whose rows are all in an earlier one: reports of the other side."""
-        tables: list[_Table] = []
-        holding: dict[tuple[str, ...], list[_Table]] = defaultdict(list)
+        tables: list[Table] = []
+        holding: dict[tuple[str, ...], list[Table]] = defaultdict(list)
         for table in self._tables:
             first = next(iter(table.rows), None)
             candidates = [] if first is None else holding[first]
@@ -329,14 +234,18 @@ class _Log(LogParser):
 
     @staticmethod
     def _measure(
-        findings: Findings, figures: Iterable[_Figure], row: tuple[str, ...], at: Mapping[str, Scalar]
+        findings: Findings, figures: Iterable[Figure], row: tuple[str, ...], at: Mapping[str, Scalar]
     ) -> None:
         n_bytes = int(row[0])
         for column, fom, factor, which in figures:
             value = float(row[column]) * factor
-            if value or fom != "bandwidth_peak":  # tests of a fixed time do not measure the peak
+            if value or fom != "bandwidth_peak":
                 findings.measure(fom, value, bytes=n_bytes, **which, **at)
+            else:
+                findings.leave_out(fom, _NO_PEAK, {"bytes": n_bytes, **which, **at})
 
+
+_NO_PEAK = "it is printed as 0.00, as tests of a fixed time (-D) and periodic reports do not measure it"
 
 _PROGRAMS = (
     ("write_bw", "Bandwidth of RDMA writes.", _BANDWIDTH),

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
@@ -140,7 +141,8 @@ def _shape_fault(ranks: int, chunks: int, aspect: int) -> str:
     """Return the fault that `ranks` cannot be laid out, with the nearest possible number."""
     side = max(round(math.sqrt(ranks / (chunks * aspect))), 1)
     return (
-        f"{ranks} ranks are not {chunks} × {aspect} × a square (chunks × aspect × NPROC_ETA²); "
+        f"{count(ranks, 'rank is', 'ranks are')} not {chunks} × {aspect} × a square (chunks × aspect × "
+        "NPROC_ETA²); "
         f"set ranks: {chunks * aspect * side * side}"
     )
 

@@ -21,6 +21,7 @@ import msgspec
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, run_number
@@ -175,7 +176,7 @@ class _Log(LogParser):
         copies = max(self._heads, self._banners, self._versions, self._copies or 1)
         for kernel, rates in self._rates.items():
             if len(rates) != copies:
-                yield f"the output holds {len(rates)} rows of {kernel} for {copies} copies of STREAM"
+                yield f"the output holds {count(len(rates), 'row')} of {kernel} for {copies} copies of STREAM"
         if self._verdicts < self._versions:
             yield f"STREAM validated {self._verdicts} of {self._versions} solutions"
 
@@ -186,7 +187,9 @@ class _Log(LogParser):
             for kernel in _KERNELS:
                 n_rows = sum((kernel, gpu, block) in self._gpu for block in blocks)
                 if n_rows < len(blocks):
-                    yield f"gpu_stream printed {n_rows} of {len(blocks)} rows of {kernel} on GPU {gpu}"
+                    yield (
+                        f"gpu_stream printed {n_rows} of {count(len(blocks), 'row')} of {kernel} on GPU {gpu}"
+                    )
 
 
 def _fom(kernel: str, summary: str) -> Fom:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.workload import Parsed, Stage
 from tare.plugins.workloads.common import application, declare
 from tare.plugins.workloads.wrf_output import FOMS, WrfLog
@@ -90,10 +91,14 @@ def _option_faults(case: Case) -> Iterator[str]:
         return
     writers = tasks * max(groups, 1) if tasks > 0 else 0
     if writers >= ranks:
-        yield f"{writers} of {ranks} ranks would only write (nio_tasks_per_group × nio_groups); use fewer"
+        yield (
+            f"{writers} of {count(ranks, 'rank')} would only write (nio_tasks_per_group × nio_groups); use "
+            "fewer"
+        )
     elif x > 0 and tasks >= 0 and x * y != ranks - writers:
         yield (
-            f"nproc_x × nproc_y is {x * y}, but {ranks - writers} ranks compute; set a product of that number"
+            f"nproc_x × nproc_y is {x * y}, but "
+            f"{count(ranks - writers, 'rank computes', 'ranks compute')}; set a product of that number"
         )
 
 

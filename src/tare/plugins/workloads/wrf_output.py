@@ -13,9 +13,10 @@ import dataclasses
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from tare.core.counting import count
 from tare.core.workload import ALL_BUT_STORAGE, Fom, Parsed, QuestionKind
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.application import ApplicationLog
@@ -51,12 +52,24 @@ _OUTPUT = re.compile(r"(?:d\d\d \S+ +)?Timing for Writing\b")
 
 _WRITTEN = re.compile(r"Writing (\S*?)([0-9]{4}-[0-9]{2}-[0-9]{2}_\S+)")
 
+_MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}[:_][0-9]{2}[:_][0-9]{2}"
+"""A simulated time in the name of a file, which has underscores where colons cannot be in names."""
+
+_FILE = re.compile(
+    rf"(?:RESTART run: opening \S*_d(?P<from>[0-9]{{2}})_|Writing \S*?)(?P<moment>{_MOMENT})"
+    r"(?: for domain +(?P<of>[0-9]{1,9}):.*| for reading.*)"
+)
+"""A file that shows which simulated time its domain has reached."""
+
 _BEGUN = re.compile(
     r"processing (restart file|lateral boundary|wrfinput file \(stream 0\)) for domain +([0-9]{1,9}):"
 )
 
 _SIEVE = Sieve(
-    r"(?:d\d\d \S+ +)? *Timing for|taskid: 0| *Ntasks| *Quilting with", "FATAL CALLED", "SUCCESS", "cfl"
+    r"(?:d\d\d \S+ +)? *(?:Timing for|RESTART run)|taskid: 0| *Ntasks| *Quilting with",
+    "FATAL CALLED",
+    "SUCCESS",
+    "cfl",
 )
 
 _RANKS = re.compile(r" *Ntasks in X +(\d+) *, *ntasks in Y +(\d+)")
@@ -108,11 +121,19 @@ class _Domain(_Moments):
     count: int = 0
     has_started: bool = False
     had_io: bool = False
+    lacks_steps: bool = False
+    """Whether a file has a simulated time that the steps before it do not reach."""
 
-    def take(self, seconds: float, moment: str) -> None:
-        """Record a step that ends at the simulated time `moment`."""
+    def reach(self, moment: str) -> None:
+        """Record that the domain is at `moment`, which the step before it has reached."""
+        self.lacks_steps |= bool(self.last) and self.last[: len(moment)] < moment
+
+    def take(self, seconds: float | None, moment: str) -> None:
+        """Record a step that ends at the simulated time `moment`, and its time if it could be read."""
         if moment:
             self.note(moment)
+        if seconds is None:
+            return
         self.total += seconds
         if self.has_started and not self.had_io:
             self.counted += seconds
@@ -136,7 +157,11 @@ class _Forecast:
     domains: dict[int, _Domain] = dataclasses.field(default_factory=lambda: defaultdict(_Domain))
     outputs: dict[str, _Moments] = dataclasses.field(default_factory=lambda: defaultdict(_Moments))
     """The simulated times of each kind of output, by the beginning of its file names."""
+    starts: dict[int, str] = dataclasses.field(default_factory=dict)
+    """The simulated time at which the steps of a domain begin, where a file before them shows it."""
     has_head: bool = False
+    has_input: bool = False
+    """Whether input was read before the first step, as in every run."""
     has_boundary: bool = False
     output: float | None = None
     is_finished: bool = False
@@ -146,6 +171,8 @@ class _Forecast:
     @property
     def has_last_step(self) -> bool:
         """Whether the steps of its first domain reach the time at which the forecast ended."""
+        if any(domain.lacks_steps for domain in self.domains.values()):
+            return False
         last = self.domains[min(self.domains)].last if self.domains else ""
         return not (last and self.ended_at) or last >= self.ended_at
 
@@ -195,8 +222,10 @@ class WrfLog(ApplicationLog):
                 ranks = int(match[1]) * int(match[2]) + self._io_ranks
                 self._ranks.add(ranks)
                 self._findings.record_facts(ranks=ranks)
-        elif "cfl" in line:
-            self._n_cfl += _CFL.search(line) is not None
+        else:
+            self._n_cfl += "cfl" in line and _CFL.search(line) is not None
+            if "RESTART run: " in line:
+                self._read_moment(self._open, line)
 
     def _begin_with_head(self) -> None:
         """Begin a run whose first line was read; steps of a run before its first line are mixed lines."""
@@ -219,6 +248,7 @@ class WrfLog(ApplicationLog):
         domains = self._open.domains
         if int(number) not in domains:
             self._findings.keep(len(FOMS))
+            domains[int(number)].last = self._open.starts.get(int(number), "")
         domain = self._domains[number] = domains[int(number)]
         return domain
 
@@ -234,11 +264,11 @@ class WrfLog(ApplicationLog):
             return
         head, is_step, rest = line.rpartition(" on domain ")
         if is_step and (head.startswith("Timing for main:") or _MAIN.match(head)):
-            if match := _STEP.fullmatch(rest):
+            moment = head.rpartition(" time ")[2] if " time " in head else ""
+            if (match := _STEP.fullmatch(rest)) and " " not in moment:
                 seconds = self._seconds(match, line)
-                if seconds is not None:
-                    domain = self._domains.get(match[1]) or self._new_domain(match[1])
-                    domain.take(seconds, head.rpartition(" time ")[2] if " time " in head else "")
+                domain = self._domains.get(match[1]) or self._new_domain(match[1])
+                domain.take(seconds, moment)
             else:
                 self._break(line)
             return
@@ -259,8 +289,10 @@ class WrfLog(ApplicationLog):
         self._findings.problem(f"a line with a time is broken: {line.strip()[:120]}")
 
     def _seconds(self, match: re.Match[str], line: str) -> float | None:
-        """Return the time in a line; None if it has none, or one that ran backwards, as clocks may."""
+        """Return the time in a line; None if it is no number, or one that ran backwards, as clocks may."""
         seconds = float(match[2]) if match[2] else figure(match[3])
+        if seconds is None:
+            self._break(line)
         if seconds is not None and seconds < 0:
             self._findings.problem(f"a time is negative: {line.strip()[:120]}")
             return None
@@ -268,8 +300,10 @@ class WrfLog(ApplicationLog):
 
     def _read_io(self, run: _Forecast, line: str) -> None:
         """Read which file was written or read; the input of a domain must come before its steps."""
+        run.has_input |= not run.domains
         if (file := _WRITTEN.search(line)) is not None:
             run.outputs[file[1]].note(file[2])
+            self._read_moment(run, line)
         elif (begun := _BEGUN.search(line)) is None:
             return
         elif run.domains.get(int(begun[2])) and not (begun[1] == "lateral boundary" and run.has_boundary):
@@ -277,22 +311,23 @@ class WrfLog(ApplicationLog):
         else:
             run.has_boundary |= begun[1] == "lateral boundary"
 
+    @staticmethod
+    def _read_moment(run: _Forecast, line: str) -> None:
+        """Read the simulated time in the name of a file: where its domain starts, or has come to."""
+        if (file := _FILE.search(line)) is None:
+            return
+        moment = file["moment"][:10] + file["moment"][10:].replace("_", ":").replace(":", "_", 1)
+        number = int(file["from"] or file["of"])
+        if number in run.domains:
+            run.domains[number].reach(moment)
+        else:
+            run.starts[number] = moment
+
     def parsed(self) -> Parsed:
         """Return the means of each finished run, and those of the last run even if it did not finish."""
         runs = [run for run in self._forecasts if run.is_finished or run is self._forecasts[-1]]
         runs = [run for run in runs if run.domains or run.output is not None]
-        if not all(domain.is_in_order for run in runs for domain in run.domains.values()):
-            self._findings.mixed("the simulated time does not grow from step to step")
-        if not all(domain.is_gapless for run in runs for domain in run.domains.values()):
-            self._findings.problem("lines of steps are missing: the simulated time jumps")
-        if any(run.domains and 1 not in run.domains for run in runs):
-            self._findings.problem("the steps of domain 1, which every forecast has, are missing")
-        if not all(run.has_last_step for run in runs):
-            self._findings.problem("lines of steps are missing: the last one is before the forecast's end")
-        if not all(kind.is_in_order for run in runs for kind in run.outputs.values()):
-            self._findings.mixed("a file is written twice, or files of later times come first")
-        if not all(kind.is_gapless for run in runs for kind in run.outputs.values()):
-            self._findings.problem("lines of output are missing: the times of its files jump")
+        self._find_lost_lines(runs)
         for number, run in enumerate(runs, 1):
             self._measure(run, run_number(number, len(runs)))
         is_complete = bool(runs) and self._forecasts[-1] is runs[-1] and runs[-1].is_finished
@@ -305,11 +340,28 @@ class WrfLog(ApplicationLog):
             )
             if self._n_cfl:
                 self._findings.problem(
-                    f"the CFL condition was broken {self._n_cfl} times; the time step is too long"
+                    f"the CFL condition was broken {count(self._n_cfl, 'time')}; the time step is too long"
                 )
         if self._fatal is not None:
             self._findings.problem(f"WRF ended with a fatal error {self._fatal}")
         return self._finish(is_complete=is_complete)
+
+    def _find_lost_lines(self, runs: Sequence[_Forecast]) -> None:
+        """Report lines that are missing, doubled or out of order, as the simulated times show them."""
+        if any(run.domains and not (run.has_head or run.has_input) for run in runs):
+            self._findings.problem("the beginning of the log is missing: nothing stands before the steps")
+        if not all(domain.is_in_order for run in runs for domain in run.domains.values()):
+            self._findings.mixed("the simulated time does not grow from step to step")
+        if not all(domain.is_gapless for run in runs for domain in run.domains.values()):
+            self._findings.problem("lines of steps are missing: the simulated time jumps")
+        if any(run.domains and 1 not in run.domains for run in runs):
+            self._findings.problem("the steps of domain 1, which every forecast has, are missing")
+        if not all(run.has_last_step for run in runs):
+            self._findings.problem("lines of steps are missing: the last one is before the forecast's end")
+        if not all(kind.is_in_order for run in runs for kind in run.outputs.values()):
+            self._findings.mixed("a file is written twice, or files of later times come first")
+        if not all(kind.is_gapless for run in runs for kind in run.outputs.values()):
+            self._findings.problem("lines of output are missing: the times of its files jump")
 
     def _measure(self, run: _Forecast, at: dict[str, str | int | float | bool]) -> None:
         for number, domain in sorted(run.domains.items()):

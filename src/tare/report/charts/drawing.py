@@ -190,10 +190,10 @@ def _line_layers(style: Style, panel: Panel, data: str) -> list[Spec]:
     if any(point.low is not None for line in panel.lines for point in line.points):
         ends: Spec = {"y": quantity("low"), "y2": end("high")}
         if style.has_lines:
-            band: Spec = {"type": "area", "opacity": 0.16, "line": False}
+            band: Spec = {"type": "area", "fillOpacity": 0.16, "line": False}
             layers.append(layer(data, band, base | ends | apart, _HAS_INTERVAL))
         else:
-            layers.append(layer(data, {"type": "rule", "opacity": 0.5}, base | ends, _HAS_INTERVAL))
+            layers.append(layer(data, {"type": "rule", "strokeOpacity": 0.5}, base | ends, _HAS_INTERVAL))
     if style.has_lines:
         width: Spec = {"strokeWidth": quantity("width", scale=None)}
         layers.append(layer(data, {"type": "line"}, base | apart | width))

@@ -37,7 +37,8 @@ _NAMES, _NO_NAMES = 32, 8
 class Figure:
     """One kind of chart, with one panel per configuration.
 
-    `specs` has the panels as Vega-Lite in JSON, and `joint` all of them as one picture.
+    `specs` has the panels as Vega-Lite in JSON, and `joint` all of them as one picture. A figure that
+    `is_continued` has further panels of the figure before it; a page folds it.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Figure:
     panels: tuple[Panel, ...]
     columns: int = 3
     joint: str = ""
+    is_continued: bool = False
 
     @property
     def points(self) -> list[tuple[Panel, Line, Point]]:
@@ -107,7 +109,7 @@ def _figures(kind: ChartKind, facts: ChartFacts, painter: Painter) -> Iterator[F
     for first in range(0, min(len(part.panels), n_drawn), MOST_PANELS):
         shown = slice(first, first + MOST_PANELS)
         number = first // MOST_PANELS + 1
-        yield _figure(
+        figure = _figure(
             painter,
             kind.name if number == 1 else f"{kind.name}-{number}",
             part._replace(
@@ -118,6 +120,7 @@ def _figures(kind: ChartKind, facts: ChartFacts, painter: Painter) -> Iterator[F
             part.drawing and Drawing(part.drawing.charts[shown], part.drawing.descriptions[shown]),
             style,
         )
+        yield dataclasses.replace(figure, is_continued=number > 1)
 
 
 def _left_out(n_panels: int, n_drawn: int) -> str:

@@ -10,12 +10,13 @@ import numpy as np
 
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.errors import CampaignError
 from tare.core.telemetry import Timeline, Track
 from tare.core.telemetry_sources import time_series
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.variants import Variants
-from tare.report.words.numbers import count, scaled, visible
+from tare.report.words.numbers import scaled, visible
 from tare.stats.intervals import Floats
 
 MOST_CASES = 8
@@ -195,7 +196,9 @@ def _layers(timelines: Sequence[Timeline], name: str) -> dict[str, frozenset[str
         return {visible(host): frozenset({host}) for host in means}
     busiest = sorted(means, key=lambda host: -statistics.fmean(means[host]))[: MOST_LAYERS - 1]
     layers = {visible(host): frozenset({host}) for host in means if host in busiest}
-    return layers | {f"the other {len(means) - len(busiest)} nodes": frozenset(means).difference(busiest)}
+    return layers | {
+        f"the other {count(len(means) - len(busiest), 'node')}": frozenset(means).difference(busiest)
+    }
 
 
 def _bars(

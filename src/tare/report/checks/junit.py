@@ -9,6 +9,7 @@ from __future__ import annotations
 from xml.etree import ElementTree
 
 from tare.analysis.checking.check import Check, CheckedComparison, Outcome, RuleVerdict, Undecided
+from tare.core.counting import count
 from tare.core.visible_text import visible
 from tare.report.checks.words import case_words, limit_words, measured_words, reference_words, why_words
 from tare.report.words.assumed import assumed_brief
@@ -68,7 +69,8 @@ def _details(one: CheckedComparison, confidence: float) -> str:
     brief = assumed_brief(one)
     row = f"'tare compare': {one.verdict}, {brief}; " if brief else ""
     return (
-        f"{one.function} {measured_words(one)}{against}, limit {limit_words(one)}, {one.n_blocks} runs; "
+        f"{one.function} {measured_words(one)}{against}, limit {limit_words(one)}, "
+        f"{count(one.n_blocks, 'run')}; "
         f"{row}{why_words(one, confidence)}"
     )
 

@@ -7,6 +7,7 @@ import math
 from tare.analysis.checking.check import Check, CheckedComparison, Outcome, RuleFamily
 from tare.analysis.checking.rules import Function
 from tare.core.attempt import State
+from tare.core.counting import count
 from tare.core.values import Settings
 from tare.report.words.assumed import assumed_mark, footnote
 from tare.report.words.mean_cost import missed_mode_words
@@ -100,21 +101,26 @@ def _assumed(check: Check) -> str:
     fewest = min(n_blocks, default=SHOWING_BLOCKS)
     if fewest >= SHOWING_BLOCKS:
         return ""
-    return f" if the blocks of a side are independent of each other, which {fewest} blocks cannot show"
+    return (
+        f" if the blocks of a side are independent of each other, which {count(fewest, 'block')} cannot show"
+    )
 
 
 def headline(check: Check) -> str:
     """Return the result of the check in one line: ``fail: 1 of 3 rules passed, 1 failed, 1 undecided``."""
     n_rules = len(check.verdicts)
     counts = {outcome: sum(one.outcome is outcome for one in check.verdicts) for outcome in Outcome}
-    rules = f"{n_rules} rule{'' if n_rules == 1 else 's'}"
+    rules = f"{count(n_rules, 'rule')}"
     parts = [f"{counts[Outcome.PASS]} of {rules} passed"]
     parts += [f"{counts[Outcome.FAIL]} failed"] if counts[Outcome.FAIL] else []
     parts += [f"{counts[Outcome.UNDECIDED]} undecided"] if counts[Outcome.UNDECIDED] else []
     n_left = check.completeness.counts.get(State.PENDING, 0)
     if n_left:
         n_planned = check.completeness.n_planned
-        parts.append(f"preliminary: {n_left} of {n_planned} planned runs are still to come")
+        parts.append(
+            f"preliminary: {n_left} of {count(n_planned, 'planned run')} {'is' if n_left == 1 else 'are'} "
+            "still to come"
+        )
     if check.requires_complete and not check.completeness.is_complete:
         parts.append("the campaign is not complete")
     return f"{check.outcome}: {', '.join(parts)}"

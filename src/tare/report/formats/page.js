@@ -25,8 +25,8 @@
   });
   systemDark.addEventListener("change", () => theme === "auto" && drawCharts());
 
-  // A phone shows each row of these tables as a block, with the title of its column before each number.
-  for (const table of all("#why table.plain, #causes table.plain")) {
+  // A phone shows each row of these tables as a block, with the title of its column before each number or fact.
+  for (const table of all("#why table.plain, #causes table.plain, #environment table.plain")) {
     table.classList.add("stacks");
     const titles = all("thead th", table).map((title) => title.textContent);
     for (const row of table.tBodies[0].rows)
@@ -67,11 +67,12 @@
   const recoloured = (text) => text.replace(/#[0-9a-f]{6}\b/g, (colour) => darkByLight[colour] || colour);
   let drawing = Promise.resolve();
   const views = new Map();
-  function drawCharts() {
+  function drawCharts(within = document) {
     if (!window.vegaEmbed || !window.DecompressionStream) return;
     drawing = drawing.then(async () => {
       specs ??= await unpack(json("specs"));
-      for (const figure of all("figure")) {
+      for (const figure of all("figure", within)) {
+        if (figure.closest("details:not([open])")) continue;  // drawn when it is opened
         const panels = one(".panels", figure);
         panels.hidden = false;
         try {
@@ -84,6 +85,7 @@
       }
     });
   }
+  document.addEventListener("toggle", (event) => event.target.open && drawCharts(event.target), true);
   async function drawPanel(panel) {
     const text = specs[panel.dataset.figure][panel.dataset.panel];
     if (views.has(panel)) views.get(panel).finalize();

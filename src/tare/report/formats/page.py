@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.units import format_bytes
 from tare.report.charts.figures import Figure
 from tare.report.charts.palette import dark_by_light, sign_of, tone_of
@@ -25,7 +26,7 @@ from tare.report.formats.templates import html_environment
 from tare.report.listing import MOST_ROWS
 from tare.report.section import SectionTable
 from tare.report.sections.runs import Runs, by_urgency
-from tare.report.words.numbers import count, exact_percent, number, percent, ratio, visible
+from tare.report.words.numbers import exact_percent, number, percent, ratio, visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from tare.core.counting import count
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.words.bounds import BoundRow
-from tare.report.words.numbers import count
 
 _HEAD = ("Where", "Side", "Figure of merit", "Best at", "Value", "Share", "Bound", "Source")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tare.core.attribution import Attribution, Cause
+from tare.core.counting import count
 from tare.core.prediction import Prediction, Tolerance
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.variants import Variants
@@ -73,7 +74,8 @@ def _table(one: Attribution, variants: Variants) -> SectionTable:
         summary=f"Where the time goes: {label}",
         label=f"Where the time of {label} goes",
         caption=(
-            f"Seconds a run, mean over ranks and {one.n_blocks} blocks of profiled runs; the parts sum to "
+            f"Seconds a run, mean over ranks and {count(one.n_blocks, 'block')} of profiled runs; the "
+            "parts sum to "
             f"the difference. A part is certain (✓) among all parts of the table{priced}"
         ),
         head=(
@@ -126,7 +128,8 @@ def _scattered(one: Attribution, variants: Variants) -> SectionTable:
         summary=f"What runs scatter by: {label}",
         label=f"What runs of {label} scatter by",
         caption=(
-            f"Standard deviations from run to run over {one.n_blocks} blocks of profiled runs, and the share "
+            f"Standard deviations from run to run over {count(one.n_blocks, 'block')} of profiled runs, "
+            "and the share "
             "of each part in the variance of the side that scatters more. A part is certain (✓) among all "
             "parts of the table"
         ),

@@ -11,13 +11,14 @@ from tare.analysis.trust.interrupted_blocks import SHORTEST_S
 from tare.analysis.trust.session_changes import session_changes
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.units import format_seconds
 from tare.report.history import Facts, History, SessionRecord, changed_facts, history
 from tare.report.sections.imported import imported_sentences
 from tare.report.sections.runs import moment
 from tare.report.sections.stop_reason import ending_sentences
 from tare.report.variants import lay_out
-from tare.report.words.numbers import count, listed, visible
+from tare.report.words.numbers import listed, visible
 from tare.report.words.session_changes import changes_words
 
 _MOST_SESSIONS = 6
@@ -73,7 +74,7 @@ def order_sentences(campaign: Campaign, found: History) -> Iterator[str]:
         began = "pass began" if found.n_interleaved == 1 else "passes began"
         yield f"{found.n_interleaved} {began} before the one before it had begun all of its runs."
     if found.n_at_once > 1:
-        yield f"Up to {found.n_at_once} runs were made at a time."
+        yield f"Up to {count(found.n_at_once, 'run')} were made at a time."
 
 
 def further_sentences(found: History) -> Iterator[str]:
@@ -111,7 +112,7 @@ def _sessions(campaign: Campaign, sessions: Sequence[SessionRecord]) -> Iterator
     rest = len(sessions) - len(shown)
     more = f"; and {rest} more until {_at(max(one.last_at for one in sessions))}" if rest else ""
     which = "The runs of Tare" if campaign.is_imported else "The runs"
-    yield f"{which} were made in {len(sessions)} sessions: {'; '.join(shown)}{more}."
+    yield f"{which} were made in {count(len(sessions), 'session')}: {'; '.join(shown)}{more}."
     gaps = [after.first_at - before.last_at for before, after in pairwise(sessions)]
     if min(gaps) >= 0:
         lay = "Between them lay" if len(gaps) == 1 else "The longest time between two of them was"

@@ -8,7 +8,7 @@ from tare.analysis.pairs import pairs, recorded_blocks
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
-from tare.report.words.numbers import count
+from tare.core.counting import count
 from tare.stats.intervals import MIN_BLOCKS
 
 
@@ -51,7 +51,8 @@ def _pairing(campaign: Campaign, runs: Sequence[Attempt]) -> Iterator[str]:
         yield f"They are paired by the block that their files name{_except(runs)}."
     elif n_paired:
         yield (
-            f"Of {len(compared)} comparisons {n_paired} {'is' if n_paired == 1 else 'are'} paired by the "
+            f"Of {count(len(compared), 'comparison')} {n_paired} {'is' if n_paired == 1 else 'are'} paired "
+            "by the "
             f"block that the files name{_except(runs)}; the others lack blocks with both sides."
         )
     elif any(one <= told for one in compared):

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from tare.analysis.quoted_figures import quoted
 from tare.analysis.verdicts.row_notes import NOT_AT_EACH
 from tare.core.comparison import Comparison, Mean
+from tare.core.counting import count
 from tare.core.verdict import Claim, Verdict
 from tare.report.section import SectionFacts, own_section
 from tare.report.shown_configurations import MOST_COLUMNS, left_out
@@ -25,14 +26,7 @@ from tare.report.words.mean_cost import (
     progress_words,
     tail_words,
 )
-from tare.report.words.numbers import (
-    count,
-    percent,
-    probability,
-    ratio,
-    ratio_bounds,
-    visible,
-)
+from tare.report.words.numbers import percent, probability, ratio, ratio_bounds, visible
 from tare.report.words.pairing import verdict_mark
 from tare.report.words.settling import more
 from tare.stats.intervals import MIN_BLOCKS

@@ -13,13 +13,14 @@ from tare.analysis.proofs import Weakness, uncrossed
 from tare.analysis.trust.calibration import Calibration
 from tare.core.attempt import Attempt, Proof
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.report.charts.panels import shown_by_case
 from tare.report.history import History, history
 from tare.report.sections.design import further_sentences, order_sentences
 from tare.report.sections.imported import imported_order
 from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.accounting import Account
-from tare.report.words.numbers import NARROW, coordinate, count, number, percent, words
+from tare.report.words.numbers import NARROW, coordinate, number, percent, words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -98,7 +99,8 @@ def _calibration_sentence(calibration: Calibration) -> str:
     """Return the result of the A/A study: the number of false alarms among its comparisons."""
     alarms = count(calibration.false_alarms, "false alarm")
     text = (
-        f"The reference against itself, measured apart: {alarms} in {calibration.n_comparisons} comparisons."
+        f"The reference against itself, measured apart: {alarms} in "
+        f"{count(calibration.n_comparisons, 'comparison')}."
     )
     if calibration.alarm_rate is None:
         return text

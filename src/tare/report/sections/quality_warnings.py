@@ -12,6 +12,7 @@ from tare.analysis.verdicts.variability import Variability
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
 from tare.core.case import Pass
+from tare.core.counting import count
 from tare.report.variants import Variants
 from tare.report.words.changes import labelled
 from tare.report.words.numbers import NARROW, SPACE, listed, percent, ratio, ratio_bounds, visible, words
@@ -120,10 +121,10 @@ def quality_warnings(quality: Quality, campaign: Campaign, variants: Variants) -
 
 def _some(faults: Mapping[str, str]) -> tuple[str, str, str]:
     """Return how many runs have `faults`, their pronoun, and the first ones with what is wrong."""
-    count = len(faults)
+    n_runs = len(faults)
     some = [f"{folder} ({what})" for folder, what in islice(faults.items(), _MOST_ALTERED)]
-    more = [f"{count - len(some)} more"] if count > len(some) else []
-    whose, they = ("1 run", "it") if count == 1 else (f"{count} runs", "they")
+    more = [f"{n_runs - len(some)} more"] if n_runs > len(some) else []
+    whose, they = count(n_runs, "run"), "it" if n_runs == 1 else "they"
     return whose, they, listed([*some, *more])
 
 

@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from tare.analysis.causes.correlates import Reason
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.telemetry import PREFIX
 from tare.core.telemetry_sources import figures as telemetry_figures
 from tare.core.verdict import Claim
 from tare.report.sections.overview import css_class
 from tare.report.variants import Configuration, Variant, Variants
 from tare.report.words.assumed import FOOTNOTE, assumed_mark
-from tare.report.words.numbers import count, ratio, ratio_bounds, scaled, visible, words
+from tare.report.words.numbers import ratio, ratio_bounds, scaled, visible, words
 
 MOST_REASONS = 6
 """The most rows of one contender in one configuration: a reader looks for the one or two that matter."""

@@ -13,12 +13,14 @@ from collections.abc import Sequence
 from tare.analysis.verdicts.distribution import Diagnosis
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Mean
+from tare.core.counting import count
 from tare.core.plan import Plan
 from tare.core.scaling import ScalingCurve
 from tare.core.values import Scalar
 from tare.report.variants import Variants
 from tare.report.words.bounds import BoundRow
-from tare.report.words.numbers import count, listed, percent, quantity, visible, words
+from tare.report.words.numbers import listed, percent, quantity, visible, words
+from tare.report.words.scaling import scale_words
 
 
 class Keeping(enum.StrEnum):
@@ -77,8 +79,8 @@ _Kept = tuple[Keeping, str]
 
 
 def _base(facts: RuleFacts) -> _Kept:
-    curves = [one for one in facts.scalings if one.p_ref is not None]
-    bases = list(dict.fromkeys(_base_of(one, facts.campaign.plan) for one in curves))
+    known = ((one, one.p_ref) for one in facts.scalings if one.p_ref is not None)
+    bases = list(dict.fromkeys(_base_of(one, p_ref, facts.campaign.plan) for one, p_ref in known))
     if not bases:
         reference = facts.variants.reference
         beside = ""
@@ -96,7 +98,7 @@ def _base(facts: RuleFacts) -> _Kept:
 _MOST_BASES = 6
 
 
-def _base_of(curve: ScalingCurve, plan: Plan) -> str:
+def _base_of(curve: ScalingCurve, p_ref: float, plan: Plan) -> str:
     """Return the base of a curve with its value: ``md on host at 1 node: 12.3 ns/day``."""
     settings = [
         visible(plan.written(name, value, curve.workload))
@@ -104,9 +106,9 @@ def _base_of(curve: ScalingCurve, plan: Plan) -> str:
         if name != "workload"
     ]
     where = f"{visible(curve.workload)}{f' on {listed(settings)}' if settings else ''}"
-    value = next((one.value for one in curve.measured if one.scale == curve.p_ref), None)
+    value = next((one.value for one in curve.measured if one.scale == p_ref), None)
     shown = quantity(value.value, curve.unit) if value else "not measured"
-    return f"{where} at {curve.p_ref:g} {words(curve.along)}: {shown}"
+    return f"{where} at {scale_words(curve.along, p_ref)}: {shown}"
 
 
 def _subsets(facts: RuleFacts) -> _Kept:

@@ -116,7 +116,7 @@ def _attempt_row(
         _BLANK if one.source else ListingCell(f"{number(one.elapsed_s)}{NARROW}s", value=one.elapsed_s),
         _BLANK if one.load is None else ListingCell(number(one.load, 2)),
         ListingCell(started) if started else _BLANK,
-        ListingCell(visible(one.transport_evidence if one.state is State.DONE else _why(one))),
+        ListingCell(visible(one.remark if one.state is State.DONE else _why(one))),
     )
     return ListingRow(place.cases, state.value, one.folder, "", cells)
 

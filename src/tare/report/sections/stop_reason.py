@@ -9,9 +9,10 @@ from tare.analysis.repeats.stop_reason import StopReason, stop_reason
 from tare.analysis.verdicts.row_notes import nth_look
 from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
+from tare.core.counting import count
 from tare.core.study import Budget
 from tare.report.history import History
-from tare.report.words.numbers import count, percent
+from tare.report.words.numbers import percent
 
 
 def ending_sentences(campaign: Campaign, found: History) -> Iterator[str]:
@@ -24,7 +25,8 @@ def ending_sentences(campaign: Campaign, found: History) -> Iterator[str]:
     if repeats.until is not None:
         blocks = f"{repeats.min} to {repeats.max}" if repeats.max > repeats.min else str(repeats.min)
         yield (
-            f"The study asks for {blocks} blocks, until each interval is within "
+            f"The study asks for {blocks} {'block' if repeats.max == 1 else 'blocks'}, until each interval "
+            "is within "
             f"± {percent(repeats.until, is_signed=False)}; the rule looks at widths alone, "
             "taking blocks as independent, and never at verdicts."
         )

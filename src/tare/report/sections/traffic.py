@@ -7,9 +7,9 @@ import statistics
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
+from tare.analysis.pairs import Pair
 from tare.core.attempt import Attempt
 from tare.core.campaign import Campaign
-from tare.core.comparison import Comparison
 from tare.core.job import own_counters
 from tare.report.variants import Variant, Variants
 from tare.report.words.numbers import number, ratio, visible
@@ -39,7 +39,7 @@ class Crossing:
         return self.transmitted_bytes / self.packets if self.packets else None
 
 
-def crossings(campaign: Campaign, comparisons: Iterable[Comparison]) -> list[Crossing]:
+def crossings(campaign: Campaign, pairs: Iterable[Pair]) -> list[Crossing]:
     """Return the traffic of each interface with at least one percent of that of its case's busiest interface.
 
     Traffic of an interface that lies on another one is counted once, for example IPoIB on a port, or a VLAN
@@ -50,7 +50,7 @@ def crossings(campaign: Campaign, comparisons: Iterable[Comparison]) -> list[Cro
         if attempt.traffic:
             by_case[attempt.case].append(attempt)
     sums = {case: _medians(attempts) for case, attempts in by_case.items()}
-    references = {one.contender_case: one.reference_case for one in comparisons}
+    references = {one.contender_case.id: one.reference_case.id for one in pairs}
     found = []
     for case in campaign.cases:
         if case in sums:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tare.core.comparison import Estimate
+from tare.core.counting import count
 from tare.report.section import Cell, Section, SectionFacts, SectionTable, SectionText, Sentence
 from tare.report.value_tables import ValueRow, ValueTable, figure_words, unit_words
 from tare.report.variants import Variant
-from tare.report.words.numbers import NARROW, SPACE, bracket_values, count, measured, number
+from tare.report.words.numbers import NARROW, SPACE, bracket_values, measured, number
 
 _CAPTION = "Mean over the blocks, with its interval; ★ marks the best mean of a row, not a certain difference"
 _SURVIVORS = "; ‡ without the runs that were ended at their time-out, so better than it is"

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from tare.analysis.verdicts.row_notes import is_without_ratio
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
+from tare.core.counting import count
 from tare.core.verdict import Claim
 from tare.report.listing import Column, Listing, ListingCell, ListingRow
 from tare.report.section import SectionFacts, own_section
@@ -16,15 +17,7 @@ from tare.report.variants import Variants
 from tare.report.words.assumed import assumed_mark, footnote
 from tare.report.words.changes import change, levels
 from tare.report.words.mean_cost import beside_words
-from tare.report.words.numbers import (
-    coordinate,
-    count,
-    probability,
-    ratio,
-    ratio_bounds,
-    visible,
-    words,
-)
+from tare.report.words.numbers import coordinate, probability, ratio, ratio_bounds, visible, words
 from tare.report.words.pairing import APART, UNCROSSED, verdict_mark
 from tare.report.words.settling import more
 

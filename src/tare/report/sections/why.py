@@ -29,7 +29,7 @@ class Activity(NamedTuple):
 
 
 def _made(facts: SectionFacts) -> Activity | None:
-    crossed = crossings(facts.campaign, facts.statistics.comparisons.first_of_each())
+    crossed = crossings(facts.campaign, facts.statistics.comparisons.pairs())
     found = Activity(
         reasons=tuple(reason_rows(facts.statistics.reasons, facts.variants)),
         watched=watched_words(facts.campaign, has_reasons=bool(facts.statistics.reasons)),

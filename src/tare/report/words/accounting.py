@@ -9,7 +9,8 @@ from tare.analysis import accounting
 from tare.analysis.accounting import PlannedRun
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
-from tare.report.words.numbers import count, visible
+from tare.core.counting import count
+from tare.report.words.numbers import visible
 
 
 @dataclasses.dataclass(frozen=True)

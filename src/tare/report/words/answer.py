@@ -12,6 +12,7 @@ from tare.analysis.aspects import Sizes
 from tare.analysis.verdicts.headline import Headline
 from tare.analysis.verdicts.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
 from tare.core.comparison import Comparison
+from tare.core.counting import count
 from tare.core.verdict import Claim, Verdict, differences
 from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_words
@@ -27,7 +28,7 @@ from tare.report.words.clauses import (
 )
 from tare.report.words.further import figure_key, further_words
 from tare.report.words.mean_cost import averaged_words, misasked_words, miss_words, progress_words
-from tare.report.words.numbers import NARROW, count, exact_percent, listed, percent, visible
+from tare.report.words.numbers import NARROW, exact_percent, listed, percent, visible
 from tare.report.words.settling import settles
 
 

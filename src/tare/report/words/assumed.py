@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Union
 
 from tare.core.comparison import Finding
+from tare.core.counting import count
 from tare.core.verdict import Verdict
 from tare.stats.autocorrelation import ASSUMED_CORRELATION
 from tare.stats.intervals import MIN_BLOCKS
@@ -45,7 +46,7 @@ def assumed_of_intervals(numbers_of_blocks: Iterable[int]) -> str:
     if not few:
         return ""
     independent = "the blocks of a side are independent of each other"
-    return f"Intervals hold if {independent}, which {min(few)} blocks cannot show."
+    return f"Intervals hold if {independent}, which {count(min(few), 'block')} cannot show."
 
 
 def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str:

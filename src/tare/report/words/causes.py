@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from tare.analysis.causes.correlates import Reason
 from tare.core.attribution import Attribution, Cause, CauseKind, ScatterCause
+from tare.core.counting import count
 from tare.core.interval import Bounded
 from tare.core.profile import function_name
 from tare.core.units import format_bytes
@@ -15,7 +16,6 @@ from tare.report.words.numbers import (
     NARROW,
     bracket,
     bracket_values,
-    count,
     number,
     percent,
     quantity,
@@ -60,7 +60,7 @@ def cause_sentence(one: Attribution, variants: Variants, reasons: Sequence[Reaso
     configuration = variants.configuration_of[one.contender_case]
     nodes = f" on {count(configuration.nodes, 'node')}" if configuration.nodes else ""
     lead = f"{contender} makes {configuration.title}{nodes} take {change_said(one.ratio)}"
-    return f"{lead} from MPI_Init to MPI_Finalize: {_causes(one, reasons)}{_coverage(one)}"
+    return f"{lead} from MPI_Init to MPI_Finalize in profiled runs: {_causes(one, reasons)}{_coverage(one)}"
 
 
 def is_told(one: Attribution) -> bool:

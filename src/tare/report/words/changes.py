@@ -138,12 +138,12 @@ def factor(ratio: float, low: float | None, high: float | None) -> WordedChange:
     return WordedChange(f"{times(ratio, low, high)}{NARROW}×", times_bounds(low, high))
 
 
-def fold(one: Finding) -> str:
-    """Return the factor between the larger and the smaller side: ``161 [155, 167]``."""
-    ratio, low, high = one.ratio or 1.0, one.low, one.high
+def multiple(ratio: float, low: float | None, high: float | None) -> str:
+    """Return a ratio as the larger side's factor: ``multiplied by 161 [155, 167]``, ``divided by 161``."""
+    what = "multiplied" if ratio > 1 else "divided"
     if ratio < 1:
         ratio, low, high = 1 / ratio, _inverse(high), _inverse(low)
-    return str(WordedChange(times(ratio, low, high), times_bounds(low, high)))
+    return f"{what} by {WordedChange(times(ratio, low, high), times_bounds(low, high))}"
 
 
 def _inverse(end: float | None) -> float | None:

@@ -14,13 +14,14 @@ from collections.abc import Sequence
 from tare.analysis.aspects import LARGE_MESSAGE_BYTES, SMALL_MESSAGE_BYTES, Sizes
 from tare.analysis.verdicts.headline import Headline
 from tare.analysis.verdicts.row_notes import NOT_MEASURED, WITHHELD_BY_MEAN_COST, is_without_ratio
+from tare.core.counting import count
 from tare.core.units import format_bytes, seconds_in
 from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better
 from tare.report.variants import Variants
-from tare.report.words.changes import bounds_of, change, factor, fold, shares
-from tare.report.words.mean_cost import cost_distance, cost_words
-from tare.report.words.numbers import NARROW, coordinate, count, is_manifold, listed, percent, visible, words
+from tare.report.words.changes import bounds_of, change, factor, multiple, shares
+from tare.report.words.mean_cost import cost_distance, cost_words, mean_words
+from tare.report.words.numbers import NARROW, coordinate, is_manifold, listed, percent, visible, words
 
 _MOST_NAMED = 4
 """The most figures of a verdict that have a clause each; if there are more, those of one kind share one."""
@@ -235,7 +236,7 @@ def _direction_and_number(one: Headline) -> str:
     """Return ``44 % longer [41, 47]``, ``22 % lower [19, 25]``, ``multiplied by 161 [155, 167]``."""
     ratio = _ratio(one)
     if is_manifold(ratio):
-        return f"{'multiplied' if ratio > 1 else 'divided'} by {fold(one)}"
+        return multiple(ratio, one.low, one.high)
     bounds = bounds_of(one)
     ends = None if bounds is None else (min(map(abs, bounds)), max(map(abs, bounds)))
     changed = shares(abs(ratio - 1), ends, is_signed=False)
@@ -261,6 +262,8 @@ def _cost_text(one: Headline) -> str:
     cost = one.mean_cost
     if cost is None or (one.verdict is Verdict.UNDECIDED and not _is_sure(one)):
         return ""
+    if cost.is_notable and is_manifold(cost.ratio) and one.verdict.claim is Claim.DIFFERENCE:
+        return f"in {mean_words(cost, one.unit)} {multiple(cost.ratio, cost.low, cost.high)}"
     return cost_words(one, one.unit)
 
 

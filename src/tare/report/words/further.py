@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 from tare.core.comparison import Comparison
+from tare.core.counting import count
 from tare.core.verdict import differences
 from tare.report.words.changes import labelled
-from tare.report.words.numbers import count, listed, visible
+from tare.report.words.numbers import listed, visible
 
 _MOST_NAMED = 3
 

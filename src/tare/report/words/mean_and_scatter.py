@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from tare.core.attribution import Attribution
+from tare.core.counting import count
 from tare.report.variants import Variants
 from tare.report.words.causes import change_said, is_told
-from tare.report.words.numbers import count
 from tare.report.words.scatter_causes import is_scatter_told, noisier, times_said
 
 
@@ -27,10 +27,10 @@ def mean_and_scatter_sentence(one: Attribution, variants: Variants) -> str:
     program = f"{configuration.title}{nodes}"
     if is_told(one):
         return (
-            f"{contender} makes {program} take {change_said(one.ratio)} in the mean, "
-            f"and from run to run the times {scatters}"
+            f"{contender} makes {program} take {change_said(one.ratio)} in the mean of "
+            f"profiled runs, and from run to run their times {scatters}"
         )
     return (
-        f"it is not certain that times of {program} differ in the mean between {contender} and {reference}, "
-        f"but from run to run they {scatters}"
+        f"it is not certain that times of profiled runs of {program} differ in the mean between {contender} "
+        f"and {reference}, but from run to run they {scatters}"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tare.analysis.predictions.prediction import LEAST_UNCOVERED
 from tare.analysis.predictions.tolerance import EAGER_BYTES, latencies_each
+from tare.core.counting import count
 from tare.core.interval import Bounded
 from tare.core.prediction import Limit, Network, Prediction, Tolerance
 from tare.core.profile import function_name
@@ -14,7 +15,6 @@ from tare.report.words.numbers import (
     NARROW,
     bracket,
     bracket_values,
-    count,
     listed,
     number,
     percent,

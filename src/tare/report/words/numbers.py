@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TypeGuard
 
+from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.core.visible_text import visible as visible
 from tare.core.workload import ParameterKind, written
@@ -207,11 +208,6 @@ NO_KINDS: Mapping[str, ParameterKind] = MappingProxyType({})
 def listed(parts: Sequence[str]) -> str:
     """Return `parts` as a list in prose: ``a, b and c``."""
     return " and ".join(filter(None, (", ".join(parts[:-1]), parts[-1]))) if parts else ""
-
-
-def count(n: int, noun: str, plural: str | None = None) -> str:
-    """Return a count with its noun: ``1 run``, ``3 runs``."""
-    return f"{n} {noun if n == 1 else plural or noun + 's'}"
 
 
 def coordinate(name: str, value: Scalar, kinds: Mapping[str, ParameterKind] = NO_KINDS) -> str:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from tare.analysis.trust.precision import Imprecision
 from tare.analysis.trust.quality import Quality, QualityWarning
 from tare.analysis.trust.repeatability import RepeatabilityWarning
-from tare.report.words.numbers import count, exact_percent, listed, number, percent, quantity
+from tare.core.counting import count
+from tare.report.words.numbers import exact_percent, is_manifold, listed, number, percent, quantity, times
 from tare.stats.autocorrelation import LEAST_BLOCKS
 from tare.stats.modes import MIN_FOR_MODES
 from tare.stats.series import MIN_SERIES
@@ -70,9 +71,10 @@ def brief(warning: QualityWarning) -> str:
 def imprecision_words(found: Imprecision) -> str:
     """Return that noise or load leaves most ratios undecided, with the numbers that show it."""
     asked = exact_percent(found.margin)
-    known, scatter = (percent(one, is_signed=False) for one in (found.half_width, found.scatter))
+    known = _share(found.half_width, "±")
+    scatter = _share(found.scatter)
     text = (
-        f"{found.n_wide} of {count(found.n_ratios, 'ratio')} undecided, known to ±{known} in the "
+        f"{found.n_wide} of {count(found.n_ratios, 'ratio')} undecided, known to {known} in the "
         f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block, so that "
         f"±{asked} takes about {number(found.n_needed, 2)} blocks: the machine was too noisy for that "
         "question"
@@ -82,6 +84,13 @@ def imprecision_words(found: Imprecision) -> str:
     low, high = (number(one, 2) for one in found.load)
     cpus = "" if found.n_cpus is None else f", on nodes of {count(found.n_cpus, 'CPU')}"
     return f"{text}; the load average was {low} to {high} when runs started{cpus}"
+
+
+def _share(value: float, sign: str = "") -> str:
+    """Return a share in percent, or beyond tenfold the factor, e.g. 0.5 as ``±50 %``."""
+    if is_manifold(1 + value):
+        return f"a factor of {times(1 + value)}"
+    return f"{sign}{percent(value, is_signed=False)}"
 
 
 def cure_of_noise(found: Imprecision) -> str:

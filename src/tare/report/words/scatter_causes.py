@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from tare.core.attribution import Attribution, CauseKind, ScatterAttribution, ScatterCause
+from tare.core.counting import count
 from tare.core.interval import Bounded
 from tare.report.variants import Variants
 from tare.report.words.causes import MOST_CAUSES, part_words, share_said
-from tare.report.words.numbers import bracket_values, count, listed, number
+from tare.report.words.numbers import bracket_values, listed, number
 
 _LEAST_SHARE = 0.05
 """Smaller parts of the variance are not named."""
@@ -30,7 +31,7 @@ def scatter_sentence(one: Attribution, variants: Variants) -> str:
     configuration = variants.configuration_of[one.contender_case]
     nodes = f" on {count(configuration.nodes, 'node')}" if configuration.nodes else ""
     return (
-        f"from run to run, times of {configuration.title}{nodes} scatter "
+        f"from run to run, times of profiled runs of {configuration.title}{nodes} scatter "
         f"{times_said(noisier(scatter.ratio))} as much on {names[0]} as on {names[1]}"
         f"{_without_profile(scatter)}: {_causes(scatter)}"
     )

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tare.analysis.trust.session_changes import SessionChange
+from tare.core.counting import count
 from tare.report.words.changes import factor, labelled, shares
-from tare.report.words.numbers import count, is_manifold
+from tare.report.words.numbers import is_manifold
 
 MOST_CHANGES = 3
 """The most changes that are described; the others are only counted."""

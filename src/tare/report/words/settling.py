@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 from tare.analysis.verdicts.row_notes import NOT_AT_EACH, is_without_ratio, least_blocks
 from tare.core.comparison import Finding
+from tare.core.counting import count
 from tare.core.verdict import Verdict
-from tare.report.words.numbers import count
 from tare.stats.intervals import MIN_BLOCKS
 
 _MOST_BLOCKS = 100
@@ -64,11 +64,11 @@ def _more_blocks(wide: Sequence[Finding], n_undecided: int) -> str:
     known = [blocks for blocks in needed if blocks <= most]
     if not known:
         whose = _some(len(wide), n_undecided, "any of the")
-        return f"{most} blocks would not settle {whose}, {_IF}."
+        return f"{count(most, 'block')} would not settle {whose}, {_IF}."
     rest = len(wide) - len(known)
     but = f"; {rest} more would take over {most}" if rest else ""
     whose = _some(len(known), n_undecided)
-    return f"About {max(known)} blocks instead of {now} would settle {whose}, {_IF}{but}."
+    return f"About {count(max(known), 'block')} instead of {now} would settle {whose}, {_IF}{but}."
 
 
 _IF = "if ratio and noise stay as they are"

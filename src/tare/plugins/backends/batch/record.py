@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.job import Exit
 from tare.core.safe_folder import SafeFolder
 from tare.core.scheduler import Held, JobResult, Task
@@ -203,7 +204,7 @@ def _step(words: list[str]) -> _StepEnd:
             wall_s = _seconds(ended) - _seconds(begun)
             elapsed_s = _elapsed(wall_s, _seconds(up_later) - _seconds(up))
             return _StepEnd(name, _code(code), _seconds(begun), elapsed_s, wall_s - elapsed_s)
-    raise ValueError(f"{len(words)} words")
+    raise ValueError(f"{count(len(words), 'word')}")
 
 
 def _code(text: str) -> int:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tare.core.backend_plugin import CheckContext, OptionsReader
 from tare.core.checks import Finding
+from tare.core.counting import count
 from tare.core.errors import BackendError
 from tare.core.scheduler import Task
 from tare.plugins.backends.batch.plugin import CommandBackend
@@ -87,10 +88,10 @@ def _check_parallel_environment(queue: GridEngine, options: GridEngineOptions, w
         cure = "name one with control_slaves TRUE, or let an administrator set it (qconf -mp)"
         return Finding(name=what, is_met=False, found=found, cure=cure)
     if rule != str(slots):
-        found = f"{name} has the allocation_rule {rule}, and jobs want {slots} slots on each node"
+        found = f"{name} has the allocation_rule {rule}, and jobs want {count(slots, 'slot')} on each node"
         cure = f"name one whose allocation_rule is {slots}, or set 'slots_per_node' to what its rule is"
         return Finding(name=what, is_met=False, found=found, cure=cure)
-    return Finding(name=what, is_met=True, found=f"{name} gives {slots} slots on each node")
+    return Finding(name=what, is_met=True, found=f"{name} gives {count(slots, 'slot')} on each node")
 
 
 BACKEND = GridEngineBackend()

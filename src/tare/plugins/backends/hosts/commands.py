@@ -14,7 +14,8 @@ from tare.core import log
 from tare.core.errors import BackendError
 from tare.core.job import Job
 from tare.core.log import fields
-from tare.plugins.backends.hosts.openssh import OpenSsh, explain, is_ssh, wrapper_script
+from tare.plugins.backends.hosts.answers import BEGIN, answer_of
+from tare.plugins.backends.hosts.openssh import OpenSsh, is_ssh, wrapper_script
 from tare.plugins.backends.hosts.transfer import Transfer
 from tare.plugins.backends.ownership import process_labels
 from tare.plugins.backends.ownership.stray_processes import SweepResult, sweep_script, swept
@@ -23,10 +24,9 @@ from tare.probes.records import print_file, read_records
 _LOG = log.of("ssh")
 
 _QUERY_S = 30.0
-_BEGIN = "tare-begins"
 _SHELL = "/bin/sh"
 """Reads a script from its input. A login shell such as csh would fail at quotes and newlines of scripts."""
-_UNREACHABLE = 255  # ssh(1): "exits with 255 if an error occurred"
+_OPTIONS_OF_BASH = frozenset({"SHELLOPTS", "BASHOPTS"})
 
 
 class HostCommands:
@@ -81,26 +81,37 @@ class HostCommands:
         return Transfer(self._queries, hosts, place, self._env)
 
     def run(
-        self, scripts: Mapping[str, str], *, is_lenient: bool = False, timeout_s: float = _QUERY_S
+        self,
+        scripts: Mapping[str, str],
+        *,
+        is_lenient: bool = False,
+        timeout_s: float = _QUERY_S,
+        silence_s: float | None = None,
     ) -> dict[str, str]:
         """Run a script of sh on each host, whatever the login shell there is; return their outputs.
 
         All run at once. Text that a login script prints before is removed. Hosts that do not answer are left
-        out if `is_lenient`; otherwise this raises BackendError.
+        out if `is_lenient`; otherwise this raises BackendError. With `silence_s`, a host is given up earlier
+        than after `timeout_s`: if it prints nothing for that long, or if its login takes _QUERY_S.
         """
+        login_s = None if silence_s is None else _QUERY_S
         running = {
-            host: self._start(host, f"echo {_BEGIN}; {script}", subprocess.PIPE)
+            host: self._start(host, f"echo {BEGIN}; {script}", subprocess.PIPE)
             for host, script in scripts.items()
         }
         outputs: dict[str, str] = {}
         try:
             for host, process in running.items():
                 with contextlib.suppress(*((BackendError,) if is_lenient else ())):
-                    outputs[host] = _output_of(host, process, timeout_s)
+                    outputs[host] = answer_of(
+                        host, process, timeout_s=timeout_s, silence_s=silence_s, login_s=login_s
+                    )
         finally:
             for process in running.values():
                 process.kill()
-                process.communicate()
+                for stream in filter(None, (process.stdout, process.stderr)):
+                    stream.close()  # what an agent has started may keep it open
+                process.wait()
         return outputs
 
     def read(self, hosts: Sequence[str], paths: Sequence[str]) -> dict[str, dict[str, str]]:
@@ -159,14 +170,19 @@ class HostCommands:
             raise BackendError(f"host {host} could not be reached: {reason}") from error
 
 
-def _output_of(host: str, process: subprocess.Popen[bytes], timeout_s: float) -> str:
-    try:
-        out, err = process.communicate(timeout=timeout_s)
-    except subprocess.TimeoutExpired as error:
-        raise BackendError(f"host {host} did not answer within {timeout_s:g} s") from error
-    if process.returncode == _UNREACHABLE:
-        raise BackendError(f"host {host} could not be reached: {explain(host, err.decode(errors='replace'))}")
-    return out.decode(errors="replace").partition(f"{_BEGIN}\n")[2]
+def run_here(script: str, env: Mapping[str, str]) -> str:
+    """Return what a shell script prints on this machine.
+
+    Its shell is bash, if that is there: it passes on functions that a login script may have exported, such as
+    `module`. dash(1) does not. Options that the user exports for bash, such as errexit, are left out: they
+    would end a script early.
+    """
+    shell = ["/bin/bash", "--posix"] if Path("/bin/bash").exists() else [_SHELL]
+    plain = {name: value for name, value in env.items() if name not in _OPTIONS_OF_BASH}
+    done = subprocess.run(
+        [*shell, "-c", script], stdin=subprocess.DEVNULL, capture_output=True, env=plain, check=False
+    )
+    return done.stdout.decode(errors="replace")
 
 
 def read_here(paths: Sequence[str]) -> dict[str, str]:

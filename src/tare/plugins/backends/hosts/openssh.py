@@ -129,7 +129,7 @@ def explain(host: str, message: str) -> str:
     for words, cure in _CURES.items():
         line = next((line for line in lines if words in line), None)
         if line is not None:
-            return f"{line}; {cure.format(host=host)}"
+            return f"{line.removesuffix('.')}; {cure.format(host=host)}"
     return lines[-1] if lines else "the agent printed no message"
 
 

@@ -35,6 +35,10 @@ class _Answer(msgspec.Struct, frozen=True):
     t: float
     w: float
     fault: str = ""
+    held: str = ""
+
+
+_ANSWER = msgspec.json.Decoder(_Answer)
 
 
 class _Reply(NamedTuple):
@@ -118,6 +122,8 @@ class Samplers:
                 faults[host] = f"its sampler could not be started: {error.strerror}"
             else:
                 self._on_start(fresh[host].pid)
+        if not fresh:
+            return faults
         for sampler in fresh.values():
             sampler.send(self._program)
         for _ in _receive_answers(fresh, _START_S):
@@ -148,7 +154,6 @@ class _Sampler:
     def __init__(self, command: Sequence[str], env: Mapping[str, str]) -> None:
         self.is_lost = False
         self._rest = b""
-        self._n_due = 1  # answers that are not there yet; it says when it is ready
         _LOG.debug("command", extra=fields(argv=command))
         self._process = subprocess.Popen(
             command,
@@ -175,10 +180,9 @@ class _Sampler:
         except OSError:
             self.is_lost = True
 
-    def ask(self, commands: Sequence[Sequence[str]]) -> None:
-        """Send commands; `receive` returns the answer to the last of them."""
-        self._n_due += len(commands)
-        self.send(b"".join(json.dumps(one).encode() + b"\n" for one in commands))
+    def ask(self, command: Sequence[str]) -> None:
+        """Send a command, whose answer `receive` returns."""
+        self.send(json.dumps(command).encode() + b"\n")
 
     @property
     def descriptor(self) -> int:
@@ -186,16 +190,13 @@ class _Sampler:
         return self._answers.fileno()
 
     def receive(self) -> _Answer | None:
-        """Read the available bytes. Return the last answer when all are there, else None."""
-        data = os.read(self.descriptor, 4096)
+        """Read the available bytes. Return the answer when all of it is there, else None."""
+        data = os.read(self.descriptor, 64 * 1024)
         self.is_lost = not data
         *lines, self._rest = (self._rest + data).split(b"\n")
         for line in lines:
             with contextlib.suppress(msgspec.DecodeError, UnicodeError):  # a login script may print lines
-                answer = msgspec.json.decode(line, type=_Answer)
-                self._n_due -= 1
-                if not self._n_due:
-                    return answer
+                return _ANSWER.decode(line)
         return None
 
     def last_words(self) -> str:
@@ -254,41 +255,46 @@ class _Watch:
         self._samplers = dict(samplers)
         self._faults = dict(faults)
         self._clocks: dict[str | None, list[_Reply]] = {host: [] for host in samplers}
+        self._held: dict[str, bytes] = {}
         self._clock = SteadyClock()
-        self._group: Group | None = None
         self._is_ended = False
 
     def begin(self, files: Mapping[str | None, str], period_s: float, group: Group | None) -> None:
-        """Have each sampler take its first sample, and read a control group from the next sample on."""
-        begin = {host: ["begin", files[host], str(period_s)] for host in self._samplers}
-        self._ask({host: [one, *self._enter(host, group)] for host, one in begin.items()})
-        self._group = group
+        """Have each sampler take its first sample, and read a control group from the next sample on.
+
+        Other hosts write from the beginning, so that one that cannot write is known at once, however short
+        the run is.
+        """
+        self._ask(
+            lambda host: [
+                "hold" if host is None else "begin",
+                files[host],
+                str(period_s),
+                *_folder(group, host),
+            ]
+        )
 
     def stage_began(self, name: str, group: Group | None) -> None:
         """Have each sampler take a sample now (see core.telemetry.TelemetrySession)."""
-        self._ask({host: [["mark", name], *self._enter(host, group)] for host in self._samplers})
-        self._group = group
+        self._ask(lambda host: ["mark", name, *_folder(group, host)])
 
     def stage_ended(self, name: str, *, is_last: bool) -> None:
         """Have each sampler take a sample now (see core.telemetry.TelemetrySession)."""
-        group, self._group, self._is_ended = self._group, None, is_last
-        commands = [["mark", end_mark(name)], *([["end"]] if is_last else [])]
-        leave = [["leave"]]
-        self._ask(
-            {host: [*(leave if group and group.host == host else []), *commands] for host in self._samplers}
-        )
+        self._is_ended = is_last
+        self._ask(lambda host: ["end" if is_last else "mark", end_mark(name)])
 
     def end(self) -> None:
         """Have each sampler take its last sample, unless that of the end of a stage was its last."""
         if not self._is_ended:
-            self._ask({host: [["end"]] for host in self._samplers})
-
-    def _enter(self, host: str | None, group: Group | None) -> list[list[str]]:
-        return [["enter", str(group.folder)]] if group and group.host == host else []
+            self._ask(lambda host: ["end"])
 
     def hosts(self) -> dict[str, Host]:
         """Return each host with the offset of its clock, computed from its quickest answer."""
         return {host or _HERE: self._host(host) for host in (*self._samplers, *self._faults)}
+
+    def held(self) -> dict[str, bytes]:
+        """Return the recordings that are in no file, by host."""
+        return self._held
 
     def _host(self, host: str | None) -> Host:
         fault = self._faults.get(host, "")
@@ -305,18 +311,25 @@ class _Watch:
             fault=fault,
         )
 
-    def _ask(self, commands: Mapping[str | None, Sequence[Sequence[str]]]) -> None:
-        """Send each host its commands, then wait for all answers. A host that does not answer is given up."""
+    def _ask(self, command: Callable[[str | None], Sequence[str]]) -> None:
+        """Send each host its command, then wait for all answers. A host that does not answer is given up."""
         asked_at: dict[str | None, float] = {}
-        for host, wanted in commands.items():
+        for host, sampler in self._samplers.items():
             if host not in self._faults:
                 asked_at[host] = self._clock()
-                self._samplers[host].ask(wanted)
+                sampler.ask(command(host))
         for host, answer in _receive_answers({host: self._samplers[host] for host in asked_at}, _ANSWER_S):
             if answer.fault:
                 self._faults[host] = f"its sampler could not record: {answer.fault}"
             else:
                 self._clocks[host].append(_Reply(answer, asked_at[host], self._clock()))
+            if answer.held:
+                self._held[host or _HERE] = answer.held.encode()
         for host in asked_at:
             if self._samplers[host].is_lost:
                 self._faults[host] = "its sampler was gone, or did not answer, before the run had ended"
+
+
+def _folder(group: Group | None, host: str | None) -> list[str]:
+    """Return the folder of a control group if it is on `host`."""
+    return [str(group.folder)] if group and group.host == host else []

@@ -49,10 +49,12 @@ class KubernetesBackend(BatchBackend[KubernetesOptions]):
     def open(self, session: Session) -> Iterator[Scheduler]:
         """Yield the scheduler, and delete its objects at the end (see BatchBackend)."""
         from tare.plugins.backends.kubernetes.api.cluster import Cluster
+        from tare.plugins.backends.kubernetes.objects.ownership import CreatedBy
         from tare.plugins.backends.kubernetes.scheduling.scheduler import KubernetesScheduler
 
         options = _one_cluster(session)
-        scheduler = KubernetesScheduler(Cluster.connect(options), session.campaign, session.facts)
+        own = CreatedBy(session.campaign, session.label, session.files, str(session.folder))
+        scheduler = KubernetesScheduler(Cluster.connect(options), session.campaign, session.facts, own=own)
         try:
             yield scheduler
         finally:

@@ -23,7 +23,7 @@ from tare.core.interrupts import interrupts_deferred
 from tare.core.job import Exit, Job
 from tare.core.log import fields
 from tare.core.safe_folder import SafeFolder
-from tare.plugins.backends.hosts.commands import HostCommands, read_here
+from tare.plugins.backends.hosts.commands import HostCommands, read_here, run_here
 from tare.plugins.backends.hosts.openssh import explain
 from tare.plugins.backends.hosts.staged import Staged, on_record
 from tare.plugins.backends.ownership import process_labels, sessions
@@ -290,14 +290,7 @@ class ProcessBackend:
         """Return what a shell script prints on each host, all at the same time (see core.job.Backend.ask)."""
         found: dict[str | None, str] = {}
         if None in hosts:
-            here = subprocess.run(
-                ["/bin/sh", "-c", script],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                env=self._env,
-                check=False,
-            )
-            found[None] = here.stdout.decode(errors="replace")
+            found[None] = run_here(script, self._env)
         found.update(self._reach.run({host: script for host in hosts if host is not None}))
         return found
 

@@ -66,7 +66,7 @@ def _works_in(pid: int) -> str:
 
 class _Begun(NamedTuple):
     label: str
-    folder: str
+    folder: Path
     start: int
 
 
@@ -101,7 +101,7 @@ class Orphans:
     def begin(self, pid: int, label: str, folder: Path) -> None:
         """Record that the job with this label and folder has begun and that `pid` is its first process."""
         seen = look(pid)
-        self._under_way[pid] = _Begun(label, os.path.realpath(folder), seen.start if seen else 0)
+        self._under_way[pid] = _Begun(label, folder, seen.start if seen else 0)
 
     def forget(self, pid: int) -> None:
         """Record that the job with the first process `pid` has ended, together with all its processes."""
@@ -171,7 +171,9 @@ class Orphans:
         may_have = {one: job for one, job in self._under_way.items() if job.start <= seen.start}
         if len(may_have) > 1:
             place = f"{_works_in(child)}/"
-            at_work = [one for one, job in may_have.items() if place.startswith(f"{job.folder}/")]
+            at_work = [
+                one for one, job in may_have.items() if place.startswith(f"{os.path.realpath(job.folder)}/")
+            ]
             return at_work == [pid]
         return [*may_have] == [pid]
 

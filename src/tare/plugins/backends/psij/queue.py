@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import select
 import shutil
 import subprocess
 import time
@@ -17,6 +20,7 @@ from tare.plugins.backends.batch.queue import QueuedJob, Request
 from tare.plugins.backends.hosts.own_storage import ask_here, remove_from
 from tare.plugins.backends.psij.job_spec import job_of
 from tare.plugins.backends.psij.library import executor, stop
+from tare.plugins.backends.psij.local_processes import is_child, kill, stopped_tree
 from tare.plugins.backends.psij.options import PsijOptions
 from tare.plugins.backends.psij.register import Entry, Register
 from tare.plugins.backends.psij.systems import SYSTEMS, Executor
@@ -113,15 +117,14 @@ class PsijQueue:
         for number in ids:
             self._track(number, entries)
             job = self._jobs.get(number)
-            if self._name is Executor.LOCAL and not _runs(number, entries.get(number, _UNKNOWN).script):
-                job = None  # PSI/J's thread would try to kill it for ever and ignore the others
             try:
                 if job is not None and not job.status.final:
-                    self._executor.cancel(job)
+                    if self._name is Executor.LOCAL:
+                        self._cancel_here(job, number, entries.get(number, _UNKNOWN).script)
+                    else:
+                        self._executor.cancel(job)
             except (psij.SubmitException, OSError) as error:
                 raise BackendError(f"PSI/J: {_message_of(error)}") from error
-            if self._name is Executor.LOCAL:
-                self._await_end(number, entries.get(number, _UNKNOWN).script)
             self._register.remove(number)
 
     def away(self, nodes: Collection[str], began_at: float | None, *, is_drained_away: bool) -> Iterator[str]:
@@ -161,13 +164,27 @@ class PsijQueue:
         else:
             self._jobs[number] = job
 
-    def _await_end(self, number: str, script: str) -> None:
-        """Wait until PSI/J's thread has ended a job's processes. The thread ends with this process."""
-        deadline = time.monotonic() + _FIRST_STATUS_S
-        while _runs(number, script):
-            if time.monotonic() > deadline:
-                raise BackendError(f"PSI/J did not end process {number}")
-            time.sleep(_LOOK_S)
+    def _cancel_here(self, job: psij.Job, number: str, script: str) -> None:
+        """Cancel a job of the local executor, and wait until it has ended.
+
+        PSI/J's thread would try for ever to kill a process that is over, and ignore the others. Which process
+        it is, is asked while a descriptor holds it: a child of this process, or one that runs `script`. While
+        a process starts, what it runs is not known.
+        """
+        try:
+            descriptor = os.pidfd_open(int(number))
+        except ProcessLookupError:
+            return
+        try:
+            if is_child(int(number)) or _runs(number, script):
+                held = stopped_tree(int(number))
+                with contextlib.suppress(KeyError):  # it ended meanwhile, and PSI/J noticed it
+                    self._executor.cancel(job)
+                kill(held)
+                if not select.select([descriptor], [], [], _FIRST_STATUS_S)[0]:
+                    raise BackendError(f"process {number} was killed, and has not ended")
+        finally:
+            os.close(descriptor)
 
     def _status(self, number: str) -> psij.JobStatus:
         """Return the status of a job. An attached job has one after the first poll."""

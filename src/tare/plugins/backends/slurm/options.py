@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from tare.core.backend_options import BackendOptions
 from tare.core.backend_plugin import OptionsReader
+from tare.core.counting import count
 from tare.core.errors import shown
 from tare.core.fields import Count, Word
 from tare.plugins.backends.batch.options import JobOptions
@@ -92,5 +93,7 @@ def check_options(options: SlurmOptions, reader: OptionsReader) -> SlurmOptions:
         reader.fault(f"{shown(options.cluster)} is not one cluster; name one, as sacctmgr does", "cluster")
     fewest, most = options.min_nodes, options.max_nodes
     if fewest and most and fewest > most:
-        reader.fault(f"jobs of {fewest} nodes or more, and of {most} or fewer; correct one", "min_nodes")
+        reader.fault(
+            f"jobs of {count(fewest, 'node')} or more, and of {most} or fewer; correct one", "min_nodes"
+        )
     return options

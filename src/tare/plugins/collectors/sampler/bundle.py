@@ -19,6 +19,6 @@ def source_texts() -> dict[str, str]:
 @functools.cache
 def program() -> str:
     """Return the sampler as one program. It needs only Python 3.6 and its standard library."""
-    parts = [(_HERE / "node.py").read_text(encoding="utf-8")]
+    parts = [(_HERE / name).read_text(encoding="utf-8") for name in ("readers.py", "node.py")]
     parts += [f"add_source({name!r}, {text!r})\n" for name, text in source_texts().items()]
     return "\n".join([*parts, "run()\n"])

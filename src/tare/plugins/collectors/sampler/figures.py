@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,12 +30,21 @@ class Parser:
         self._parsed: dict[tuple[str, int], tuple[list[str], Counters]] = {}  # with the lines, whose id it is
 
     def __call__(self, sample: Sample, source: str) -> Counters:
-        """Return the counters and gauges of a source in one sample."""
-        lines = sample.lines.get(source, _NO_LINES)
+        """Return the counters and gauges of a source in one sample; none if the sample does not have it."""
+        lines = sample.lines.get(source)
+        if lines is None:
+            return {}
         known = self._parsed.get((source, id(lines)))
         if known is None:
-            known = self._parsed[source, id(lines)] = (lines, parse(sample, (source,)))
+            known = self._parsed[source, id(lines)] = (lines, _parse(lines, source))
         return known[1]
+
+    def all_of(self, sample: Sample) -> Counters:
+        """Return the counters and gauges of all sources in one sample."""
+        found: Counters = {}
+        for source in sources():
+            found.update(self(sample, source))
+        return found
 
 
 @dataclass(frozen=True)
@@ -61,7 +69,7 @@ class HostCounts:
         found: dict[str, Counters] = defaultdict(dict)
         for name, value in self.counted.items():
             found[name.partition(".")[0]][name] = value
-        return found
+        return dict(found)
 
     def read(self, source: str) -> list[Counters]:
         """Return the counters and gauges of a source in each sample."""
@@ -112,16 +120,14 @@ class StageCounts(NamedTuple):
 
     def total(self, kind: str, *fields: str) -> float | None:
         """Return the sum of all counters ``KIND.…/FIELD``. Return None if there are none or one was lost."""
-        ends = tuple(f"/{field}" for field in fields)
-        lost = (name for one in self.machines for name in one.lost)
-        if any(name.startswith(f"{kind}.") and name.endswith(ends) for name in lost):
-            return None
-        found = [
-            value
-            for one in self.machines
-            for name, value in one.by_kind.get(kind, {}).items()
-            if name.endswith(ends)
-        ]
+        ends = tuple([f"/{field}" for field in fields])
+        found = []
+        for one in self.machines:
+            if one.lost and any(name.startswith(f"{kind}.") and name.endswith(ends) for name in one.lost):
+                return None
+            counted = one.by_kind.get(kind)
+            if counted:
+                found += [value for name, value in counted.items() if name.endswith(ends)]
         return sum(found) if found else None
 
     def rates(self, kind: str) -> dict[str, float | None]:
@@ -140,11 +146,18 @@ def _lines(sample: Sample, names: Sequence[str]) -> list[str]:
 
 def parse(sample: Sample, names: Iterable[str]) -> Counters:
     """Return the counters and gauges of these sources in one sample. Unreadable sources are left out."""
-    found: Counters = {}
-    for name in names:
-        with contextlib.suppress(ValueError, LookupError):  # a kernel or driver may write anything
-            found |= sources()[name].counters(sample.lines.get(name, _NO_LINES))
-    return found
+    return {
+        counter: value
+        for name in names
+        for counter, value in _parse(sample.lines.get(name, _NO_LINES), name).items()
+    }
+
+
+def _parse(lines: list[str], source: str) -> Counters:
+    try:
+        return sources()[source].counters(lines)
+    except (ValueError, LookupError):  # a kernel or driver may write anything
+        return {}
 
 
 def difference(first: Counters, last: Counters) -> Counters:
@@ -154,8 +167,8 @@ def difference(first: Counters, last: Counters) -> Counters:
     itself.
     """
     found: Counters = {}
-    for name in last.keys() & first.keys():
-        passed = last[name] - first[name]
+    for name, value in last.items():
+        passed = value - first.get(name, math.nan)
         if 0 <= passed < math.inf:
             found[name] = passed
         elif name in _WAVERING and -_MOST_WAVERING < passed < 0:
@@ -228,10 +241,7 @@ def _host_counts(one: HostRecording, span: Span) -> HostCounts | None:
         return None
     samples = one.samples[found[0] : found[1] + 1]
     parsed = Parser()
-    first, last = (
-        {name: value for source in sources() for name, value in parsed(sample, source).items()}
-        for sample in (samples[0], samples[-1])
-    )
+    first, last = parsed.all_of(samples[0]), parsed.all_of(samples[-1])
     counted = difference(first, last)
     return HostCounts(
         machine=one.head.machine or one.host,

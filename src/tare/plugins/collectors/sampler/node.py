@@ -1,15 +1,19 @@
 """The sampler: reads small files of /proc and /sys during a run, and writes down what changed.
 
-This file is sent to nodes unchanged (see bundle), so it may use only Python 3.6 and its standard library. It
-takes commands on standard input, a JSON list in each line. It prints a line when it is ready and after each
-command. It ends when standard input ends, so that nothing remains when the process that started it is gone.
-Without commands it sleeps.
+This file is sent to nodes with readers.py and the sources, as one program (see bundle), so it may use only
+Python 3.6 and its standard library. It takes commands on standard input, a JSON list in each line. It prints
+a line when it is ready and after each command. It ends when standard input ends, so that nothing remains when
+the process that started it is gone. Without commands it sleeps.
 
 - ``["begin", PATH, PERIOD_S]`` writes a recording to PATH; ``{node}`` in PATH is the node's name
+- ``["hold", PATH, PERIOD_S]``  does so only from the end of the first period on; of a run that is over
+  before, the answer to "end" has the recording
 - ``["mark", NAME]``  takes a sample now, with a name
-- ``["enter", GROUP]`` also samples the run's control group, a folder, from the next sample on
-- ``["leave"]``       reads that group a last time, for the next sample, and closes it
 - ``["end"]``         takes a last sample, unless the one before is that of the end of a stage
+- ``["end", NAME]``   takes a last sample, with a name
+
+One more word after "begin", "hold" and "mark" is the folder of the run's control group, which is sampled,
+too, from the next sample on. Without that word its files are closed.
 
 A recording is JSON lines, written one by one, so that at most one is lost if the sampler is ended. It holds
 text, not numbers, and only the lines that changed. Parsing would take CPU time of the node that is measured.
@@ -21,203 +25,43 @@ import select
 import socket
 import sys
 import time
-import types
+
+MYPY = False  # mypy takes it for True; a node has no Tare to import
+if MYPY:
+    from tare.plugins.collectors.sampler.readers import Readers, describe
 
 VERSION = 1
-SOURCES = {}  # type: dict[str, types.ModuleType]
-FAULTS = {}  # type: dict[str, str]
-_MOST_BYTES = 1 << 16
+_MOST_OF_COMMANDS = 1 << 16
 _BOOTTIME = 7  # CLOCK_BOOTTIME of clock_gettime(2), in Python since 3.7
-_MOST_SHARE = 0.01  # of a core that reading one source may take
-_OF_GROUP = "run"  # the source that reads a run's control group
-_REOPEN_S = 60.0  # then a new recording opens files anew: one may be mounted
 _ENDED = " ended"  # at the end of the name of a sample that is taken when a stage ends
-
-
-def add_source(name: str, text: str) -> None:
-    """Add the source whose file holds `text`. A broken source is recorded, and the others continue."""
-    module = types.ModuleType(name)
-    try:
-        exec(compile(text, name + ".py", "exec"), module.__dict__)  # noqa: S102  # our own text, shipped with this
-    except Exception as error:  # one broken source does not stop the others
-        FAULTS[name] = _describe(error)
-    else:
-        SOURCES[name] = module
-
-
-class Reader:
-    """One source. Its files stay open, because opening them costs more than reading them.
-
-    `faults` are the current errors: of the source by its name, or of single files by their path.
-    """
-
-    def __init__(self, name: str, root: str, kind: str = "paths") -> None:
-        self.faults = {}  # type: dict[str, str]
-        self.has_failed = False  # since it was opened; its files may exist again
-        self._name = name
-        self._module = SOURCES[name]
-        self._files = []  # type: list[tuple[str, int]]
-        self._last = None  # type: list[str] | None
-        self._final = None  # type: list[str] | dict[int, str] | None
-        self._is_finished = False
-        self._due = 0.0
-        self._pause_s = getattr(self._module, "pause_s", lambda lines: 0.0)
-        paths = getattr(self._module, kind)(root)
-        for path in paths:
-            try:
-                self._files.append((path, os.open(path, os.O_RDONLY)))
-            except OSError as error:
-                if len(paths) == 1:
-                    raise
-                self.faults[path] = _describe(error)
-
-    def __bool__(self) -> bool:
-        return bool(self._files or self.faults)
-
-    def is_due(self) -> bool:
-        """Return whether to read it again now.
-
-        An expensive source, such as a big node's mounts, waits longer.
-        """
-        return time.monotonic() >= self._due
-
-    def changes(self) -> "list[str] | dict[int, str] | None":
-        """Return all lines, or the changed lines by number, or None if none changed or reading failed."""
-        if self._is_finished:
-            final, self._final = self._final, None
-            return final
-        began = time.process_time()
-        last, self._last = self._last, None  # after a failure, all lines are written
-        try:
-            self._last = lines = list(self._module.shorten(self._lines()))
-        except Exception as error:  # an error in one source does not stop the others
-            self.faults[self._name] = _describe(error)
-            self.has_failed = True
-            return None
-        self.faults.pop(self._name, None)
-        cost_s = time.process_time() - began
-        self._due = time.monotonic() + max(cost_s / _MOST_SHARE, self._pause_s(lines))
-        if last is None or len(last) != len(lines):
-            return lines
-        return {number: new for number, new in enumerate(lines) if new != last[number]} or None
-
-    def finish(self) -> None:
-        """Read the source a last time, for the next sample, and close its files."""
-        self._final = self.changes()
-        self._is_finished = True
-        self.close()
-
-    def forget(self) -> None:
-        """Start again: the next changes are all lines."""
-        self._last = None
-
-    def close(self) -> None:
-        """Close its files."""
-        for _, descriptor in self._files:
-            os.close(descriptor)
-        self._files = []
-
-    def _lines(self) -> "list[str]":
-        lines = []  # type: list[str]
-        for path, descriptor in self._files:
-            try:
-                text = _read(descriptor)
-            except OSError as error:  # a core, port or group that is gone and may come back
-                if len(self._files) == 1:
-                    raise
-                self.faults[path] = _describe(error)
-                self.has_failed = True
-                continue
-            self.faults.pop(path, None)
-            lines += [path + " " + one for one in text] if self._module.HAS_PATHS else text
-        return lines
-
-
-class Readers:
-    """The readers of all sources. They are kept between recordings, because opening files is expensive."""
-
-    def __init__(self, root: str = "") -> None:
-        self._opened_at = time.monotonic()
-        self._faults = dict(FAULTS)
-        self.by_name = {}  # type: dict[str, Reader]
-        for name in sorted(SOURCES):
-            try:
-                reader = Reader(name, root)
-            except Exception as error:  # as in Reader
-                self._faults[name] = _describe(error)
-            else:
-                if reader:
-                    self.by_name[name] = reader
-
-    def enter(self, group: str) -> None:
-        """Also read a run's control group, given by its folder. An empty `group` ends that."""
-        reader = self.by_name.pop(_OF_GROUP, None)
-        if reader is not None:
-            reader.close()
-        if group and _OF_GROUP in SOURCES:
-            self.by_name[_OF_GROUP] = Reader(_OF_GROUP, group, "group_paths")
-
-    def leave(self) -> None:
-        """Read the control group a last time: it is about to be removed."""
-        if _OF_GROUP in self.by_name:
-            self.by_name[_OF_GROUP].finish()
-
-    def are_stale(self) -> bool:
-        """Return whether new files may exist since these were opened."""
-        has_failed = any(reader.has_failed for reader in self.by_name.values())
-        return has_failed or time.monotonic() - self._opened_at > _REOPEN_S
-
-    def changes(self, are_all_due: bool) -> "dict[str, object]":
-        """Return the changes by source."""
-        changed = {}  # type: dict[str, object]
-        for name, reader in self.by_name.items():
-            changes = reader.changes() if are_all_due or reader.is_due() else None
-            if changes is not None:
-                changed[name] = changes
-        return changed
-
-    def faults(self) -> "dict[str, str]":
-        """Return the current faults."""
-        faults = dict(self._faults)
-        for reader in self.by_name.values():
-            faults.update(reader.faults)
-        return faults
-
-    def close(self) -> None:
-        """Close all files."""
-        for reader in self.by_name.values():
-            reader.close()
+_BEGINNINGS = ("begin", "hold")
+_encoded = json.JSONEncoder(separators=(",", ":")).encode
 
 
 class Recording:
-    """Samples of all sources, written to one file."""
+    """Samples of all sources, written to one file; if it `is_held`, only from the first period's end on."""
 
-    def __init__(self, path: str, period_s: float, readers: Readers) -> None:
+    def __init__(self, path: str, period_s: float, readers: Readers, is_held: bool) -> None:
         self.period_s = period_s
         self._readers = readers
         self._written_faults = {}  # type: dict[str, str]
         for reader in readers.by_name.values():
             reader.forget()
-        name = path.encode("utf-8", "surrogateescape")  # Python 3.6 would use ASCII in the C locale
         self.is_ended = False  # whether its last sample is that of the end of a stage
-        self._file = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+        self._path = path.encode("utf-8", "surrogateescape")  # Python 3.6 would use ASCII in the C locale
+        self._file = None  # type: int | None
+        self._unwritten = ""
+        if not is_held:
+            self.write()
 
-    def begin(self) -> None:
-        """Write the heading line, and take a first sample."""
-        self._write(
-            {
-                "sampler": VERSION,
-                "node": node_name(),
-                "period_s": self.period_s,
-                "sources": sorted(self._readers.by_name),
-                "machine": machine(),
-                "python": sys.version.split()[0],
-            }
-        )
+    def begin(self, node: "dict[str, str]") -> None:
+        """Write the heading line about this `node`, and take a first sample."""
+        heading = {"sampler": VERSION, "period_s": self.period_s, "sources": sorted(self._readers.by_name)}
+        self._unwritten = _encoded(dict(heading, **node)) + "\n"
         self.sample()
 
     def sample(self, mark: str = "", is_periodic: bool = False) -> None:
-        """Write what changed since the last sample. If `is_periodic`, read only sources that are due."""
+        """Record what changed since the last sample. If `is_periodic`, read only sources that are due."""
         line = {"t": round(steady_s(), 6), "w": round(time.time(), 6)}  # type: dict[str, object]
         line["s"] = self._readers.changes(not is_periodic)
         self.is_ended = mark.endswith(_ENDED)
@@ -226,16 +70,23 @@ class Recording:
         faults = self._readers.faults()
         if faults != self._written_faults:
             line["faults"] = self._written_faults = faults
-        self._write(line)
+        self._unwritten += _encoded(line) + "\n"
+        if is_periodic or self._file is not None:
+            self.write()
 
-    def close(self) -> None:
-        """Close its file."""
-        os.close(self._file)
-
-    def _write(self, line: "dict[str, object]") -> None:
-        data = json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    def write(self) -> None:
+        """Write to its file what is held, and from here on every sample."""
+        if self._file is None:
+            self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
+        data, self._unwritten = self._unwritten.encode(), ""
         while data:
             data = data[os.write(self._file, data) :]
+
+    def close(self) -> str:
+        """Close its file. Return what is still held."""
+        if self._file is not None:
+            os.close(self._file)
+        return self._unwritten
 
 
 class Sampler:
@@ -245,23 +96,23 @@ class Sampler:
         self.recording = None  # type: Recording | None
         self._fault = ""
         self._readers = Readers()
+        self._node = {"node": node_name(), "machine": machine(), "python": sys.version.split()[0]}
 
-    def execute(self, command: "list[str]") -> str:
-        """Execute a command. Return the error, if one happened since the recording began."""
+    def execute(self, command: "list[str]") -> "dict[str, str]":
+        """Execute a command. Return an answer: the error, if one happened since the recording began."""
+        answer = {}  # type: dict[str, str]
         try:
-            if command[0] == "begin":
-                self._begin(command[1], float(command[2]))
+            if command[0] in _BEGINNINGS:
+                self._begin(command[1], float(command[2]), command[0] == "hold")
+                self._readers.follow(*command[3:])
             elif command[0] == "end":
-                self.end()
-            elif command[0] == "enter":
-                self._readers.enter(command[1])
-            elif command[0] == "leave":
-                self._readers.leave()
+                answer["held"] = self.end(*command[1:])
             elif self.recording is not None:
                 self.recording.sample(command[1])
+                self._readers.follow(*command[2:])
         except OSError as error:
             self._give_up(error)
-        return self._fault
+        return dict(answer, fault=self._fault)
 
     def sample(self) -> None:
         """Take a periodic sample."""
@@ -271,32 +122,47 @@ class Sampler:
         except OSError as error:
             self._give_up(error)
 
-    def end(self) -> None:
-        """Take a last sample, and close the recording."""
+    def end(self, mark: str = "") -> str:
+        """Take a last sample, and close the files of the recording and of the run's control group.
+
+        Return what the recording still holds.
+        """
         recording, self.recording = self.recording, None
+        held = ""
         if recording is not None:
             try:
-                if not recording.is_ended:
-                    recording.sample()
+                if mark or not recording.is_ended:
+                    recording.sample(mark)
             finally:
-                recording.close()
+                held = recording.close()
+        self._readers.follow()
+        return held
 
-    def _begin(self, path: str, period_s: float) -> None:
+    def finish(self) -> None:
+        """Take a last sample, of a recording that nobody will hear of: write what it holds."""
+        try:
+            if self.recording is not None:
+                self.recording.write()
+        except OSError as error:
+            self._give_up(error)
+        self.execute(["end"])
+
+    def _begin(self, path: str, period_s: float, is_held: bool) -> None:
         self.end()
         self._fault = ""
-        self._readers.enter("")
         if self._readers.are_stale():
             self._readers.close()
             self._readers = Readers()
-        self.recording = Recording(path.replace("{node}", node_name()), period_s, self._readers)
-        self.recording.begin()
+        path = path.replace("{node}", self._node["node"])
+        self.recording = Recording(path, period_s, self._readers, is_held)
+        self.recording.begin(self._node)
 
     def _give_up(self, error: OSError) -> None:
         """End the recording, as on a full disk.
 
         What is written stays readable; the next answer has the error.
         """
-        self._fault = _describe(error)
+        self._fault = describe(error)
         recording, self.recording = self.recording, None
         if recording is not None:
             recording.close()
@@ -326,12 +192,12 @@ def run() -> None:
     sampler = Sampler()
     rest = b""
     due = 0.0
-    _answer("")  # only now: earlier commands could be read as part of the program
+    _answer({"fault": ""})  # only now: earlier commands could be read as part of the program
     while True:
         recording = sampler.recording
         wait_s = max(due - time.monotonic(), 0.0) if recording else None
         if select.select([0], [], [], wait_s)[0]:
-            data = os.read(0, _MOST_BYTES)
+            data = os.read(0, _MOST_OF_COMMANDS)
             if not data:
                 break
             lines = (rest + data).split(b"\n")
@@ -339,32 +205,14 @@ def run() -> None:
             for line in lines:
                 command = json.loads(line.decode("utf-8", "surrogateescape"))
                 _answer(sampler.execute(command))
-                if sampler.recording is not None and command[0] == "begin":
+                if sampler.recording is not None and command[0] in _BEGINNINGS:
                     due = time.monotonic() + sampler.recording.period_s
         elif recording is not None:
             sampler.sample()
             n_missed = (time.monotonic() - due) // recording.period_s  # missed periods are skipped
             due += recording.period_s * (1 + n_missed)
-    sampler.execute(["end"])
+    sampler.finish()
 
 
-def _answer(fault: str) -> None:
-    times = {"t": steady_s(), "w": time.time(), "fault": fault}
-    os.write(1, json.dumps(times).encode() + b"\n")
-
-
-def _read(descriptor: int) -> "list[str]":
-    """Return a file's lines from its beginning. Files of /proc may return pieces of any size."""
-    parts = []  # type: list[bytes]
-    length = 0
-    while True:
-        part = os.pread(descriptor, _MOST_BYTES, length)
-        if not part:
-            return b"".join(parts).decode("utf-8", "replace").splitlines()
-        parts.append(part)
-        length += len(part)
-
-
-def _describe(error: Exception) -> str:
-    text = "{}: {}".format(type(error).__name__, error)
-    return text.encode("utf-8", "replace").decode()  # a path may hold bytes that are not text
+def _answer(answer: "dict[str, str]") -> None:
+    os.write(1, _encoded(dict(answer, t=steady_s(), w=time.time())).encode() + b"\n")

@@ -8,9 +8,10 @@ readable with zcat(1).
 from __future__ import annotations
 
 import errno
-import gzip
+import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 import msgspec
 
@@ -19,8 +20,10 @@ from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry import Host, Span
 
 STORED = "telemetry.jsonl.gz"
+NONE_HELD: Mapping[str, bytes] = MappingProxyType({})
 _RAW = "telemetry.*.jsonl"
 _LEVEL = 6
+_AS_GZIP, _LEAST_WINDOW_BITS = 16, 9  # see zlib.compressobj
 _MOST_BYTES, _MOST_LINES = 256 * 1024 * 1024, 4_000_000  # unpacked: 100 nodes over 11 hours
 _LEAST_ERROR_S = 1e-3  # the difference that rounding may make between two readings of one clock
 _UNKNOWN_ERROR_S = 0.05  # for clocks of nodes that use NTP (RFC 5905)
@@ -91,22 +94,34 @@ def raw_name(host: str) -> str:
     return f"telemetry.{host}.jsonl"
 
 
-def store(folder: Path, span: Span) -> Recording:
-    """Store the recordings of `folder` as one compressed file, host by host, and return their content."""
+def store(folder: Path, span: Span, held: Mapping[str, bytes] = NONE_HELD) -> Recording:
+    """Store the recordings of `folder` as one compressed file, host by host, and return their content.
+
+    `held` are recordings by host that are in no file.
+    """
     source = SafeFolder(folder)
-    files = _raw_files(source)
+    files = {} if held and span.hosts.keys() <= held.keys() else _raw_files(source)
+    recorded = {**{host: _whole_lines(one.read()) for host, one in files.items()}, **held}
     hosts = []
-    if files:
+    if recorded or any(one.fault for one in span.hosts.values()):
         parts = [msgspec.json.encode(span) + b"\n"]
-        for host, one in files.items():
-            data = _whole_lines(one.read())
+        for host, data in sorted(recorded.items()):
             parts += [msgspec.json.encode(_Opening(host=host)) + b"\n", data]
             hosts.append(_read_host(host, data.splitlines()))
-        packed = gzip.compress(b"".join(parts), _LEVEL, mtime=0)
-        (source / STORED).replace(packed, is_synced=False)
+        (source / STORED).replace(_packed(b"".join(parts)), is_synced=False)
         for one in files.values():
             one.remove()
     return Recording(hosts=tuple(one for one in hosts if one is not None), span=span)
+
+
+def _packed(data: bytes) -> bytes:
+    """Compress `data`, as gzip does (RFC 1952), with a window no larger than they are.
+
+    zlib first clears its window, which takes longer than a short recording.
+    """
+    window_bits = min(max(len(data).bit_length(), _LEAST_WINDOW_BITS), zlib.MAX_WBITS)
+    packer = zlib.compressobj(_LEVEL, zlib.DEFLATED, _AS_GZIP + window_bits)
+    return packer.compress(data) + packer.flush()
 
 
 def read(folder: SafeFolder) -> Recording | None:

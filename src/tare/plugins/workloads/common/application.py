@@ -8,6 +8,7 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Benchmark, Findings
@@ -39,7 +40,7 @@ def check_ranks(findings: Findings, found: Iterable[int], expected: int | None) 
     for ranks in sorted(found):
         if expected is not None and ranks != expected:
             findings.problem(
-                f"the program ran on {ranks} {'rank' if ranks == 1 else 'ranks'} instead of {expected}; "
+                f"the program ran on {count(ranks, 'rank')} instead of {expected}; "
                 "build it with the launcher's MPI"
             )
 

@@ -22,9 +22,14 @@ from tare.core.case import Case
 from tare.core.values import MOST_FIGURE, Scalar, Settings
 from tare.core.workload import Fom, Measurement, Parameter, Parsed
 from tare.plugins.workloads.common.abort_messages import AbortMessage
+from tare.plugins.workloads.common.left_out import ZERO, LeftOut, where
 from tare.plugins.workloads.common.output_limit import MOST_FIGURES, OutputLimit
 from tare.plugins.workloads.common.text import Sieve, colourless, plain
 
+_UNITS_OF_ZERO = frozenset({"%", "1"})
+"""Units of shares and counts, of which there may be none; times and rates of 0 are too small for decimals."""
+_MAY_BE_ZERO = ("jitter", "latency_stddev", "throughput", "allreduce_")
+"""Beginnings of figures that are differences of times, or rates of tests that may move nothing."""
 _FRAME = 4
 """How many figures a run or a table counts for by itself in the limit on memory (see output_limit)."""
 _HUGE = 1e30
@@ -121,6 +126,7 @@ class Findings:
         self._measurements: list[Measurement] = []
         self._last_at: Mapping[str, Scalar] = {}
         self._problems: dict[str, None] = {}
+        self._left_out = LeftOut()
         self._printed: dict[str, dict[Scalar, None]] = {}
         self._limit = OutputLimit(MOST_FIGURES)
         self._abort: AbortMessage | None = None
@@ -170,17 +176,26 @@ class Findings:
         """
         unit = self._units.get(fom)
         if not (0 <= value < self._most or self._may_be_negative(value, unit)):
-            where = "".join(f" at {name} {coordinate}" for name, coordinate in at.items())
-            self.problem(f"{fom}{where} is {value}, which is no measurement")
+            self.problem(f"{fom}{where(at)} is {value}, which is no measurement")
         elif unit is None:
             self.problem(f"the output holds {fom}, which is a figure of another program")
+        elif value == 0 and unit not in _UNITS_OF_ZERO and not self._may_be_zero(fom):
+            self.leave_out(fom, ZERO, at)
         else:
-            if at != self._last_at:  # the figures of one row share their coordinates
+            # The figures of one row share their coordinates; to compare them takes longer than to look.
+            if at is not self._last_at and at != self._last_at:
                 self._last_at = at
             self._measurements.append(Measurement(fom=fom, value=value, unit=unit, at=self._last_at))
 
+    def leave_out(self, fom: str, why: str, at: Mapping[str, Scalar]) -> None:
+        """Record that a figure has no value where the program printed one; `why` ends the sentence."""
+        self._left_out.add(fom, why, at)
+
     def _may_be_negative(self, value: float, unit: str | None) -> bool:
         return -self._most < value < 0 and (self._is_any_number_possible or unit == "%")
+
+    def _may_be_zero(self, fom: str) -> bool:
+        return self._is_any_number_possible or fom.startswith(_MAY_BE_ZERO)
 
     def record_facts(self, **facts: Scalar) -> None:
         """Record facts that the program printed about itself, such as ``ranks=4``; keep equal values once."""
@@ -235,4 +250,5 @@ class Findings:
             n_messages=n_messages,
             is_end_known=is_end_known,
             printed={name: tuple(values) for name, values in self._printed.items()},
+            left_out=tuple(self._left_out.sentences()),
         )

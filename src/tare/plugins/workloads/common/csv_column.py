@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 from collections.abc import Callable, Sequence
 
+from tare.core.counting import count
+
 _DELIMITERS = ",;\t"
 _MOST_CELLS = 10_000
 
@@ -34,7 +36,7 @@ class CsvColumn:
             return ""
         cells = _cells(line, self._delimiter)
         if len(cells) != len(self._header):
-            return f"a row of the table has {len(cells)} cells, and its header {len(self._header)}"
+            return f"a row of the table has {count(len(cells), 'cell')}, and its header {len(self._header)}"
         row = dict(zip(self._header, cells, strict=True))
         on_value(row[self.column], tuple(row[name] for name in self.by))
         return ""

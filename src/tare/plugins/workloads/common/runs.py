@@ -10,6 +10,7 @@ import dataclasses
 import math
 
 from tare.plugins.workloads.common.benchmark import Findings, run_number
+from tare.plugins.workloads.common.left_out import UNFINISHED
 
 
 @dataclasses.dataclass
@@ -68,6 +69,9 @@ class Runs:
         """
         findings = self._findings
         runs = [run for run in self._runs if run.is_finished or run is self._runs[-1]]
+        for run in self._runs[:-1]:
+            for fom in () if run.is_finished else run.figures:
+                findings.leave_out(fom, UNFINISHED, {})
         for number, run in enumerate(runs, 1):
             for fom, value in run.figures.items():
                 findings.measure(fom, value, **run_number(number, len(runs)))

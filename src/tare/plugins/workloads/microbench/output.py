@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import msgspec
 
+from tare.core.counting import count
 from tare.core.errors import NOT_JSON
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
@@ -159,10 +160,10 @@ class _Run:
         if self.n_expected is None:
             yield "the output lacks its last line; the program did not come to its end"
         elif self.n_expected != len(self.rows):
-            yield f"the output holds {len(self.rows)} of {self.n_expected} rows"
-        for (op, size), count in Counter((row.op, row.bytes) for row in self.rows).items():
-            if count > 1:
-                yield f"{op} at {size} bytes is there {count} times"
+            yield f"the output holds {len(self.rows)} of {count(self.n_expected, 'row')}"
+        for (op, size), n_there in Counter((row.op, row.bytes) for row in self.rows).items():
+            if n_there > 1:
+                yield f"{op} at {count(size, 'byte')} is there {count(n_there, 'time')}"
 
 
 class Log(LogParser):
@@ -207,9 +208,9 @@ class Log(LogParser):
         self._open().rows.append(row)
         self._findings.keep(len(STATISTICS))
         if row.op in self._operations and row.unit != self._units[f"{row.figure}_p50"]:
-            self._break(f"{row.op} at {row.bytes} bytes is in {row.unit}")
+            self._break(f"{row.op} at {count(row.bytes, 'byte')} is in {row.unit}")
         elif not row.is_in_order():
-            self._break(f"the figures of {row.op} at {row.bytes} bytes contradict each other")
+            self._break(f"the figures of {row.op} at {count(row.bytes, 'byte')} contradict each other")
 
     def _open(self) -> _Run:
         """Return the open run; lines after an end, or before any header, begin a run without a header."""

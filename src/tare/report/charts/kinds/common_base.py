@@ -50,9 +50,7 @@ def _variants(facts: ChartFacts) -> Variants:
     if set(facts.base) <= {*facts.variants.keys, *facts.campaign.plan.reference}:
         return facts.variants
     plan = msgspec.structs.replace(facts.campaign.plan, reference=facts.base)
-    return lay_out(
-        msgspec.structs.replace(facts.campaign, plan=plan), facts.statistics.comparisons.first_of_each()
-    )
+    return lay_out(msgspec.structs.replace(facts.campaign, plan=plan), facts.statistics.comparisons.pairs())
 
 
 def _base_case(curves: list[ScalingCurve], facts: ChartFacts) -> frozenset[str]:

@@ -89,8 +89,10 @@ class _ListMeta(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _List(msgspec.Struct, frozen=True):
-    metadata: _ListMeta
-    items: list[msgspec.Raw] = []
+    """A page of a list; Go writes a list that was never filled as null."""
+
+    metadata: _ListMeta | None = None
+    items: list[msgspec.Raw] | None = None
 
 
 class Cluster:
@@ -162,8 +164,8 @@ class Cluster:
         items: list[msgspec.Raw] = []
         version = ""
         for page in self._pages(self._path(resource), _selection(selector, fields)):
-            items += page.items
-            version = page.metadata.resource_version
+            items += page.items or ()
+            version = page.metadata.resource_version if page.metadata else ""
         return items, version
 
     def read_all(
@@ -185,7 +187,7 @@ class Cluster:
     def _read(self, path: str, kind: type[_Kind], selector: str, fields: str) -> Iterator[_Kind]:
         try:
             for page in self._pages(path, _selection(selector, fields)):
-                yield from (decoded(item, kind) for item in page.items)
+                yield from (decoded(item, kind) for item in page.items or ())
         except Refusal as refusal:
             if refusal.status != NOT_FOUND:
                 raise
@@ -196,17 +198,21 @@ class Cluster:
         Raises Refusal or Outage; Outage also where the server has lost the rest of the list: ask again.
         """
         query = query | {"limit": str(_PAGE)}
+        known = set[str]()
         while True:
             try:
                 page = _page(self._request("GET", path, query).content)
             except Refusal as refusal:
-                if refusal.status == _GONE and "continue" in query:
+                if refusal.status == _GONE:
                     raise Outage(f"it changed while it was listed: {refusal}", _GONE) from refusal
                 raise
             yield page
-            if not page.metadata.next:
+            if page.metadata is None or not page.metadata.next:
                 return
             query["continue"] = page.metadata.next
+            if page.metadata.next in known:
+                raise Outage(f"the API server lists {path} with a page that it has sent before")
+            known.add(page.metadata.next)
 
     def get(self, resource: Resource, name: str, namespace: str = "") -> bytes | None:
         """Return an object; None where there is none. Raises Refusal or Outage."""

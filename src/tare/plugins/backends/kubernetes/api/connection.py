@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import socket
 import threading
 import time
@@ -27,8 +28,10 @@ MISSING_RIGHT = "apply deploy/kubernetes, or ask for a Role with that right"
 """The cure for a right that is missing."""
 TIMEOUT_S = 30.0
 _UNAUTHORIZED, _FORBIDDEN, _CONFLICT = 401, 403, 409
-_TOO_MANY = 429
-_MAY_PASS = {_TOO_MANY, 500, 502, 503, 504}
+_NO_RIGHT = re.compile(r'User ".*?" cannot \w')
+"""The message for a right that is missing (apiserver, endpoints/handlers/responsewriters/errors.go)."""
+_TIMED_OUT, _TOO_MANY = 408, 429
+_NEVER_SERVED = {501, 505}
 _LONGEST_WAIT_S = 60  # that a Retry-After may ask for
 _MOST_OLD = 8  # keep this many clients with refused credentials: watches may still read from them
 _LOADS_RIGHTS_S = 60.0  # a newly started API server has not loaded the access rights yet
@@ -40,6 +43,11 @@ class Refusal(BackendError):
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
         self.status = status
+
+    @property
+    def is_missing_right(self) -> bool:
+        """Return whether Tare's own user lacks a right. A policy refuses objects with the same status."""
+        return self.status == _FORBIDDEN and _NO_RIGHT.search(str(self)) is not None
 
 
 class Outage(BackendError):
@@ -100,10 +108,14 @@ class Connection:
 
         Raises Refusal or Outage.
         """
+        from tare.plugins.backends.kubernetes.api.reading import read_in_time
+
         headers = {} if content is None else {"Content-Type": form}
 
         def ask(http: httpx2.Client) -> httpx2.Response:
-            return http.request(method, path, params=dict(query), content=content, headers=headers)
+            sent = http.stream(method, path, params=dict(query), content=content, headers=headers)
+            with sent as answer:
+                return read_in_time(answer)
 
         http = self._http
         began = time.monotonic()
@@ -155,15 +167,16 @@ class Connection:
                 self._away_at = time.monotonic()
                 raise Outage(f"{cut}: {type(error).__name__} {error}") from error
 
-    def upgrade_fault(self, http: httpx2.Client, status: int, what: str) -> BackendError:
+    def upgrade_fault(self, http: httpx2.Client, answer: httpx2.Response, what: str) -> BackendError:
         """Return the error for a WebSocket that `http` was refused; the answer's text is not available."""
+        status = answer.status_code
         text = f"the API server answered {status} to {what}"
         if status == _UNAUTHORIZED:
             self._renew(http)
             return Outage(f"{text}; its client has logged in again", status)
         is_loading = self._away_at is not None and time.monotonic() - self._away_at < _LOADS_RIGHTS_S
-        if status in _MAY_PASS or (status == _FORBIDDEN and is_loading):
-            return Outage(text, status)
+        if _may_pass(status) or (status == _FORBIDDEN and is_loading):
+            return Outage(text, status, _retry_after_s(answer.headers.get("Retry-After", "")))
         return Refusal(status, text)
 
     def end_streams(self) -> None:
@@ -233,18 +246,23 @@ class Connection:
             answer = _Status(message=content[:200].decode(errors="replace"))
         message = answer.message
         text = f"the API server answered {status}: {' '.join(message.split())}"
-        is_right = status == _FORBIDDEN and " cannot " in message  # and not a quota
+        is_right = Refusal(status, text).is_missing_right  # and not a quota or a policy
         if is_right and self._away_at is not None and time.monotonic() - self._away_at < _LOADS_RIGHTS_S:
             return Outage(f"{text}, just after it did not answer", status)
         if is_right:
             text += f"; {MISSING_RIGHT}"
-        if status in _MAY_PASS:
+        if _may_pass(status):
             if status != _TOO_MANY:  # then it is there, and busy
                 self._away_at = time.monotonic()
             return Outage(text, status, retry_after_s)
         if status == _CONFLICT and answer.reason == "Conflict":  # others changed it, such as a quota
             return Outage(text, status)
         return Refusal(status, text)
+
+
+def _may_pass(status: int) -> bool:
+    """Return whether a request may be answered later; proxies have codes of their own above 504."""
+    return status in {_TIMED_OUT, _TOO_MANY} or (status >= 500 and status not in _NEVER_SERVED)
 
 
 def _retry_after_s(text: str) -> float:

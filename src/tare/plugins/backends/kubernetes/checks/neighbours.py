@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tare.core.checks import Finding
+from tare.core.counting import count
 from tare.core.errors import NOT_JSON, BackendError
 from tare.plugins.backends.kubernetes.api.cluster import Cluster
 from tare.plugins.backends.kubernetes.diagnosis.nodes import is_tolerated, neighbours, read_nodes, read_pods
@@ -31,7 +32,8 @@ def check_neighbourhood(cluster: Cluster, options: KubernetesOptions) -> Iterato
             "correct 'nodes', 'node_selector', 'isolation' or 'tolerations': kubectl get nodes --show-labels"
         )
         found = (
-            f"none of {len(every)} nodes is one that the site names, ready, and without a taint in the way"
+            f"none of {count(len(every), 'node')} is one that the site names, ready, and without a taint "
+            "in the way"
         )
         yield Finding(name="nodes of programs", is_met=False, found=found, cure=cure)
         return
@@ -60,7 +62,9 @@ def _shared(nodes: list[SeenNode], pods: dict[str, list[SeenPod]]) -> Iterator[F
             yield Finding(name=name, is_met=None, found=f"{who}; they ask for {cpus} CPUs", cure=_ALONE)
     if len(groups) > _MOST_GROUPS:
         left = sum(len(alike) for alike in list(groups.values())[_MOST_GROUPS:])
-        yield Finding(name="neighbours elsewhere", is_met=None, found=f"{left} nodes more", cure=_ALONE)
+        yield Finding(
+            name="neighbours elsewhere", is_met=None, found=f"{count(left, 'node')} more", cure=_ALONE
+        )
 
 
 def _launcher(every: list[SeenNode], usable: list[SeenNode], options: KubernetesOptions) -> Iterator[Finding]:
@@ -87,7 +91,10 @@ def _launcher(every: list[SeenNode], usable: list[SeenNode], options: Kubernetes
         found = f"{len(for_it)}, on which programs are, too: a run of two nodes leaves none"
         yield Finding(name=name, is_met=False, found=found, cure=cure)
     elif not is_named and at_once > 1 and len(for_it) <= 2 * at_once and len(usable) <= 2 * at_once:
-        found = f"{len(for_it)}, all for programs too: {at_once} runs at a time (in_flight) may leave none"
+        found = (
+            f"{len(for_it)}, all for programs too: {count(at_once, 'run')} at a time (in_flight) may leave "
+            "none"
+        )
         yield Finding(name=name, is_met=None, found=found, cure=f"lower 'in_flight', {cure}")
     else:
         yield Finding(name=name, is_met=True, found=f"{len(for_it)}: {_listed(for_it)}")

@@ -6,7 +6,7 @@ from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes.api.cluster import CONFIG_MAPS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.objects.merging import Json
 
-_FORBIDDEN, _NOT_FOUND = 403, 404
+_NOT_FOUND = 404
 
 
 def namespace_end(cluster: Cluster) -> str:
@@ -21,7 +21,7 @@ def namespace_end(cluster: Cluster) -> str:
         text = str(refusal)
         if refusal.status == _NOT_FOUND or "being terminated" in text:
             return text
-        if refusal.status == _FORBIDDEN and " cannot " in text:
+        if refusal.is_missing_right:
             return f"{text}; was namespace {cluster.namespace}, or a RoleBinding in it, deleted?"
     except BackendError:
         return ""

@@ -8,6 +8,7 @@ import msgspec
 
 from tare.plugins.backends.kubernetes.api.cluster import decoded
 from tare.plugins.backends.kubernetes.diagnosis import phases
+from tare.plugins.backends.kubernetes.diagnosis.node_selection import selects
 from tare.plugins.backends.kubernetes.diagnosis.refusals import Obstacle
 from tare.plugins.backends.kubernetes.objects.observed import Condition, SeenNode, SeenPod
 
@@ -31,6 +32,7 @@ class Nodes:
     def __init__(self) -> None:
         self._ready: dict[str, Condition] = {}
         self._gone: set[str] = set()
+        self._taken_away: dict[str, dict[str, str]] = {}
         self._in_outage: set[str] = set()
 
     def take(self, content: msgspec.Raw, *, is_deleted: bool = False) -> None:
@@ -43,6 +45,9 @@ class Nodes:
         name, ready = node.metadata.name, node.status.condition("Ready")
         self._gone.discard(name)
         self._ready.pop(name, None)
+        self._taken_away.pop(name, None)
+        if not is_deleted and node.is_taken_away:
+            self._taken_away[name] = node.metadata.labels
         if is_deleted:
             self._gone.add(name)
         elif ready is not None:
@@ -52,6 +57,7 @@ class Nodes:
         """Record the states of all nodes of the cluster."""
         known = self._ready.keys() | self._gone
         self._ready.clear()
+        self._taken_away.clear()
         for item in items:
             self._record(item)
         self._gone |= known - self._ready.keys()
@@ -62,6 +68,15 @@ class Nodes:
         for pod in pods:
             if pod.spec.node_name and not pod.is_over:
                 yield from self._loss(pod, pod.spec.node_name)
+
+    def may_give_back(self, pod: SeenPod) -> bool:
+        """Return whether a node that is taken away may be one that a pod asks for.
+
+        The scheduler does not tell: it compares selectors only with nodes that are not taken away. True if no
+        node is known to be taken away.
+        """
+        taken = self._taken_away.values()
+        return not taken or any(selects(pod.spec, labels) for labels in taken)
 
     def _loss(self, pod: SeenPod, node: str) -> Iterator[Obstacle]:
         where = f"node {node} of pod {pod.metadata.name}"

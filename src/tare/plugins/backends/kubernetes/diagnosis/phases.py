@@ -6,6 +6,7 @@ import enum
 import re
 from collections.abc import Iterable, Sequence
 
+from tare.core.counting import count
 from tare.core.job import Exit
 from tare.plugins.backends.kubernetes.objects import naming
 from tare.plugins.backends.kubernetes.objects.observed import Condition, SeenPod
@@ -50,6 +51,8 @@ _TAKEN_AWAY = re.compile(r"node\(s\) were unschedulable|untolerated taint\S* \{n
 """The scheduler's words for nodes that people or controllers take away (node-lifecycle-controller)."""
 TAKEN_UP = "MPIJobCreated"
 """The reason of the MPI Operator's event for a job that it has seen."""
+_SUSPENDED = re.compile(r" Normal (?P<reason>Suspended|Resumed) Job/(?P<name>[^:]+): ")
+"""Events of the controller of Jobs. The operator's Job of a launcher has no labels by which to watch it."""
 _MOST_SHOWN = 200
 _NOTHING = "SetPodTemplateRestartPolicy"
 """The reason of a warning of the MPI Operator for templates with a restart policy; it is harmless."""
@@ -107,6 +110,8 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
             reason = _sentence(waiting.reason, waiting.message)
             return f"pod {pod.metadata.name} on {pod.spec.node_name} waits: {reason}"
     lines = list(events)
+    if (suspended := _suspended_job(lines)) and not any(pod.role == naming.LAUNCHER for pod in pods):
+        return f"{suspended} is suspended"
     last = [line for line in lines if " Warning " in line and f" {_NOTHING} " not in line][-1:]
     if last:
         return last[0].partition(" Warning ")[2]
@@ -114,10 +119,19 @@ def why_pending(pods: Sequence[SeenPod], events: Iterable[str]) -> str:
     if unready:
         return f"not ready: {', '.join(unready)}"
     if pods:
-        return f"its {len(pods)} pods are ready, and the one that starts the program is not made"
+        return (
+            f"its {count(len(pods), 'pod is', 'pods are')} ready, and the one that starts the program is "
+            "not made"
+        )
     if any(f" {TAKEN_UP} " in line for line in lines):
         return "the MPI Operator has taken it up, and made no pods yet"
     return "nothing made its pods; is the MPI Operator running, and does it watch this namespace?"
+
+
+def _suspended_job(events: Iterable[str]) -> str:
+    """Return the Job that its controller suspended last and has not resumed; empty if there is none."""
+    found = [match for line in events if (match := _SUSPENDED.search(line))]
+    return f"Job {found[-1]['name']}" if found and found[-1]["reason"] == "Suspended" else ""
 
 
 def overdue(phase: TaskPhase, after_s: float, why: str) -> tuple[Exit, str]:

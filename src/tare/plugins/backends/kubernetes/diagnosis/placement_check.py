@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from tare.core.case import Layout
+from tare.core.counting import count
 from tare.core.scheduler import NodeFiles, Task
 from tare.plugins.backends.kubernetes.diagnosis.control_groups import cpu_limit, throttled_share
 from tare.plugins.backends.kubernetes.options import options_of
@@ -31,13 +32,16 @@ def violations(
         yield f"pods report that they are on {found}, and the cluster that they are on {expected}"
     n_nodes = len(set(after))
     if n_nodes < task.layout.nodes and not options_of(task.platform).shares_nodes:
-        yield f"{task.layout.nodes} nodes were asked for, and ranks had {n_nodes}"
+        yield f"{count(task.layout.nodes, 'node was', 'nodes were')} asked for, and ranks had {n_nodes}"
     yield from _wrong_ranks(task, after)
     for node in sorted(before):
         yield from _wrong_cpus(task, node, before[node])
         share = throttled_share(before[node], after.get(node, {}), elapsed_s)
         if share is not None and share > _MOST_THROTTLED:
-            yield f"ranks on {node} were throttled for {share:.0%} of the time: their CPU limit cut in"
+            yield (
+                f"ranks on {node} were throttled for {share:.0%} of the time: their CPU limit cut in; give "
+                "pods more CPUs than their programs have threads, by 'cpus' of the platform"
+            )
 
 
 def _wrong_ranks(task: Task, after: NodeFiles) -> Iterator[str]:
@@ -48,7 +52,8 @@ def _wrong_ranks(task: Task, after: NodeFiles) -> Iterator[str]:
     layout = task.layout
     if found.total() != layout.ranks:
         yield (
-            f"{layout.ranks} ranks were asked for, and {found.total()} ran in the pods meant for them: "
+            f"{count(layout.ranks, 'rank was', 'ranks were')} asked for, and {found.total()} ran in the "
+            "pods meant for them: "
             "the launcher started others elsewhere"
         )
     elif layout.nodes > 1 and sorted(found.values()) != sorted(_expected(layout)):

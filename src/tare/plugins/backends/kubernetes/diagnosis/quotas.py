@@ -13,6 +13,7 @@ from fractions import Fraction
 import msgspec
 
 from tare.core.checks import Finding
+from tare.core.counting import count
 from tare.plugins.backends.kubernetes.api.cluster import QUOTAS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.api.connection import MISSING_RIGHT
 from tare.plugins.backends.kubernetes.manifests.rendering import Json, roles_of
@@ -24,6 +25,7 @@ _EXCEEDED = re.compile(
     r"exceeded quota: (?P<name>[^,]+), requested: (?P<requested>\S+), used: \S+, limited: (?P<limited>\S+)"
 )
 
+CURE = "ask for more quota, or for less: 'cpus', 'memory', 'in_flight', or fewer nodes"
 _UNCOUNTED = "status unknown for quota: "
 """The refusal until a controller has counted what a new quota limits (resourcequota/controller.go)."""
 _OF_MPI_JOB = {
@@ -159,8 +161,8 @@ def check_room(
         yield Finding(
             name=f"room in quota {quota.metadata.name} for {what}",
             is_met=False,
-            found=f"{jobs}, {n_pods} pods in all: {'; '.join(lacking)}",
-            cure="ask for more quota, or for less: 'cpus', 'memory', 'in_flight', or fewer nodes",
+            found=f"{jobs}, {count(n_pods, 'pod')} in all: {'; '.join(lacking)}",
+            cure=CURE,
         )
 
 

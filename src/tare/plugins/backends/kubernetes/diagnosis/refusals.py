@@ -39,6 +39,9 @@ _MISSING = re.compile(
 _ATTACHED = re.compile(r"Multi-Attach error for volume .*already used by pod\(s\) (?P<users>.*)")
 """The message about a volume that one node may have at a time (pkg/volume, operation_generator.go)."""
 _SHARED = "this run's own pods share its claim, which has to be ReadWriteMany"
+_NO_NAMESPACE = re.compile(r'namespaces "[^"]*" not found')
+_NOT_VALID = frozenset({400, 422})
+_THEN = "then add --retry-failed to the same command"
 _NO_CLAIM = re.compile(r'persistentvolumeclaim "[^"]*" not found')
 
 
@@ -126,6 +129,23 @@ def _of_volume(pod: SeenPod, events: Sequence[SeenEvent], own: AbstractSet[str])
             text = _sentence(f"pod {pod.metadata.name}", event.reason, event.message)
             yield Obstacle(f"{pod.metadata.name}/volume", f"{text}; {_SHARED}", _RETRIED_S)
             return
+
+
+def may_pass(message: str, job: Json) -> bool:
+    """Return whether an object of `job` that the API server refused with `message` may be created later."""
+    if quotas.is_exceeded(message):
+        return quotas.may_pass(message, job)
+    return _PASSING.search(message) is not None or _NO_NAMESPACE.search(message) is not None
+
+
+def with_cure(status: int, message: str, job: Json) -> str:
+    """Return the message of a refusal that does not pass, with its cure."""
+    if quotas.is_exceeded(message):
+        never = quotas.never(message, job)
+        return f"{message}{f' ({never})' if never else ''}; {quotas.CURE}; {_THEN}"
+    if status in _NOT_VALID:
+        return f"{message}; mend the platform's 'kubernetes' ('tare plan --show' has the manifests); {_THEN}"
+    return f"{message}; 'tare doctor --site FILE' tries each kind of job; {_THEN}"
 
 
 class ObstacleTimer:

@@ -8,7 +8,7 @@ from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes.options import KubernetesOptions
 
 CAMPAIGN, CASE, RUN, TASK, ROLE = "tare/campaign", "tare/case", "tare/run", "tare/task", "tare/role"
-FOLDER, HOST, SESSION = "tare/folder", "tare/host", "tare/session"
+FOLDER, HOST, SESSION, FILES = "tare/folder", "tare/host", "tare/session", "tare/files"
 NODE = "tare/node"
 """The annotation of a Lease with the name of its node."""
 KEPT = "tare/kept"
@@ -38,9 +38,13 @@ def object_name(task: Task) -> str:
 
 
 def origin(task: Task) -> dict[str, str]:
-    """Return the annotations with an object's creator: the campaign's folder and host, and the session."""
-    keys = {FOLDER: "folder", HOST: "host", SESSION: "session"}
-    return {annotation: task.labels[name] for annotation, name in keys.items() if name in task.labels}
+    """Return the annotations with an object's creator (see ownership).
+
+    They are the campaign's folder and host, the numbers of the folder's files, and the session.
+    """
+    keys = {FOLDER: "folder", HOST: "host", SESSION: "session", FILES: "files"}
+    known = ((annotation, task.labels.get(name)) for annotation, name in keys.items())
+    return {annotation: value for annotation, value in known if value}
 
 
 def queue(options: KubernetesOptions) -> dict[str, str]:

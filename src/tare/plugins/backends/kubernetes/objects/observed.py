@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TypeVar
 
@@ -223,6 +224,10 @@ class SeenPod(_Seen, frozen=True, kw_only=True):
         return scheduled if scheduled is not None and scheduled.status == "False" else None
 
 
+_HARD = frozenset({"NoSchedule", "NoExecute"})
+_OF_CONTROLLERS = re.compile(r"node\.(\S+\.)?kubernetes\.io/")
+"""Taints such as node.kubernetes.io/unreachable and node.cloudprovider.kubernetes.io/shutdown."""
+
 _Named = TypeVar("_Named", SeenContainer, ContainerStatus)
 
 
@@ -305,6 +310,12 @@ class SeenNode(_Seen, frozen=True, kw_only=True):
         """Return whether it takes pods: it is not cordoned, and its kubelet does not report it unready."""
         ready = self.status.condition("Ready")
         return (ready is None or ready.status == "True") and not self.spec.unschedulable
+
+    @property
+    def is_taken_away(self) -> bool:
+        """Return whether it takes no pods for now: it is cordoned, or has a taint of a controller."""
+        taints = (one for one in self.spec.taints if one.effect in _HARD)
+        return self.spec.unschedulable or any(_OF_CONTROLLERS.match(one.key) for one in taints)
 
 
 class Involved(_Seen, frozen=True, kw_only=True):

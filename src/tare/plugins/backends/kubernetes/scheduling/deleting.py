@@ -23,6 +23,7 @@ from tare.plugins.backends.kubernetes.api.cluster import (
 from tare.plugins.backends.kubernetes.objects import naming, provenance
 from tare.plugins.backends.kubernetes.objects.merging import Json
 from tare.plugins.backends.kubernetes.objects.observed import SeenJob, SeenMeta, SeenPod
+from tare.plugins.backends.kubernetes.objects.ownership import CreatedBy
 from tare.plugins.backends.kubernetes.scheduling.in_flight_job import InFlightJob
 
 _TOGETHER, _TOGETHER_S = 50, 2.0  # the objects of this many tasks are listed together, or all after this time
@@ -40,17 +41,20 @@ class Retry(Protocol):
 class Deletions:
     """Deletes objects of a campaign that match `selector`; `retry` repeats a request during an outage.
 
-    `kept` are the tasks whose objects stay because their results were not received.
+    Objects of a copy of the campaign match it, too. Only those that are its `own` are deleted. `kept` are the
+    tasks whose objects stay because their results were not received.
     """
 
     def __init__(
         self,
         cluster: Cluster,
         selector: str,
+        own: CreatedBy,
         retry: Retry,
         clock: Callable[[], float],
     ) -> None:
         self._cluster = cluster
+        self._own = own
         self._selector = selector
         self._retry = retry
         self._clock = clock
@@ -120,7 +124,7 @@ class Deletions:
 
     def _delete_created(self, resource: Resource, selector: str) -> None:
         for meta in self._read(resource, selector):
-            if provenance.is_created(resource.kind, meta):
+            if provenance.is_created(resource.kind, meta) and self._own.is_own(meta):
                 self._retry(partial(self._cluster.delete, resource, meta.name, meta.uid))
 
     def _read(self, resource: Resource, selector: str, fields: str = "") -> list[SeenMeta]:

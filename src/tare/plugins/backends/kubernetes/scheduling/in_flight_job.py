@@ -25,6 +25,7 @@ _MOST_EVENTS = 200
 _SLOW_S = 15.0  # after this time, report what a task waits for
 _KNOWS_S = 75.0
 """Kubernetes reports a node as lost 40 to 50 s after its last lease (node-monitor-grace-period)."""
+_WRONG_SELECTOR = "no node that is cordoned or unwell matches its node selector or affinity"
 _GONE_S = 10.0  # wait this long for the cluster's last reports about a pod that is gone
 
 
@@ -35,7 +36,8 @@ class InFlightJob(msgspec.Struct):
     that were lost under it. `refused_at` is the time of the last try to create objects that a quota refused.
     A task that `failed` is not reported while it has `silent_nodes`, whose state is unknown. `full_quota` is
     a reason why the operator does not create its pods, which the operator does not report (see
-    operator_quotas). `gone_since` is when its job (`is_job_gone`) or one of its pods was found to be deleted.
+    operator_quotas). It `was_suspended` if its job was while its program ran, even if it is resumed by now.
+    `gone_since` is when its job (`is_job_gone`) or one of its pods was found to be deleted.
     """
 
     task: Task
@@ -46,6 +48,7 @@ class InFlightJob(msgspec.Struct):
     pods: dict[str, SeenPod] = {}
     raw: dict[str, msgspec.Raw] = {}
     seen: SeenJob | None = None
+    was_suspended: bool = False
     events: deque[SeenEvent] = msgspec.field(default_factory=lambda: deque(maxlen=_MOST_EVENTS))
     refused: ObstacleTimer = msgspec.field(default_factory=ObstacleTimer)
     losing: ObstacleTimer = msgspec.field(default_factory=ObstacleTimer)
@@ -101,9 +104,17 @@ class InFlightJob(msgspec.Struct):
 
     @property
     def starter(self) -> SeenPod | None:
-        """Return the pod that starts the program and holds its record; None if it does not exist."""
+        """Return the pod that starts the program and holds its record; None if it does not exist.
+
+        A controller of Jobs that lost an answer may make a second one, and delete one of the two.
+        """
+        found = self._starters
+        return next((pod for pod in found if not pod.metadata.deletion_timestamp), next(iter(found), None))
+
+    @property
+    def _starters(self) -> list[SeenPod]:
         roles = {naming.LAUNCHER, naming.CLIENT}
-        return next((pod for pod in self.pods.values() if pod.role in roles), None)
+        return [pod for pod in self.pods.values() if pod.role in roles]
 
     @property
     def server(self) -> SeenPod | None:
@@ -115,14 +126,21 @@ class InFlightJob(msgspec.Struct):
         self.pods[pod.metadata.name] = pod
         self.raw[pod.metadata.name] = raw
         is_before = pod.role == naming.WORKER and self.starter is None
-        if is_deleted and is_before and not phases.disruption(pod):
-            del self.pods[pod.metadata.name]  # another one is created in its place
+        is_spare = pod in self._starters and len(self._starters) > 1
+        if is_deleted and (is_spare or (is_before and not phases.disruption(pod))):
+            del self.pods[pod.metadata.name]  # another one is there, or is created in its place
         elif is_deleted:
             self.gone_since = self.gone_since or now
         waits = self.options.launcher_creation is LauncherCreation.WAIT_FOR_WORKERS or self.rendered.is_pair
         phase = phases.phase_of(list(self.pods.values()), self.n_workers, has_launcher_last=waits)
         if phase is not self.phase:
             self.phase, self.since = phase, now
+
+    def see_job(self, seen: SeenJob) -> None:
+        """Record the new state of its job."""
+        self.seen = seen
+        has_begun = any(pod.has_begun for pod in self.pods.values())
+        self.was_suspended = self.was_suspended or (seen.is_suspended and has_begun)
 
     def miss_pods(self, there: Collection[str], now: float) -> None:
         """Record that its pods which are not among the names `there` were deleted."""
@@ -159,7 +177,7 @@ class InFlightJob(msgspec.Struct):
             return broken
         if self._is_queued(next((one.message for one in obstacles if one.certain_s is None), ""), now):
             return None
-        return self._overdue(now)
+        return self._overdue(now, nodes)
 
     def loss(self, now: float, nodes: Nodes, pods: Sequence[SeenPod] = ()) -> str:
         """Return which node of `pods` (default: all) is lost for good; empty where none is."""
@@ -200,7 +218,7 @@ class InFlightJob(msgspec.Struct):
             self.waits_for = f"waits for {self.phase.value}, for {limit_s:g} s at most: {why}"
         return False
 
-    def _overdue(self, now: float) -> tuple[Exit, str] | None:
+    def _overdue(self, now: float, nodes: Nodes) -> tuple[Exit, str] | None:
         """Return the result if its phase has lasted too long."""
         limit_s = phases.limit_s(self.phase, self.options.timeouts, float(deadline_s(self.task)))
         if now - self.since <= limit_s:
@@ -211,9 +229,11 @@ class InFlightJob(msgspec.Struct):
         is_kept_out = any(one.certain_s is None for one in self._obstacles())
         may_come = position is not None and position.may_come
         is_starved = is_kept_out or may_come  # by others, while it holds nodes
-        if reason and (is_starved or any(phases.is_pull(pod) or phases.is_kept_off(pod) for pod in pods)):
+        kept_off = [pod for pod in pods if phases.is_kept_off(pod)]
+        is_passing = any(map(phases.is_pull, pods)) or any(map(nodes.may_give_back, kept_off))
+        if reason and (is_starved or is_passing):
             return Exit(fault=reason), ""
-        return ended, reason
+        return ended, f"{reason}; {_WRONG_SELECTOR}" if reason and kept_off else reason
 
     def _broken(self, pod: SeenPod) -> tuple[Exit, str] | None:
         """Return the result if a pod has ended too early: a worker that ended before its launcher."""

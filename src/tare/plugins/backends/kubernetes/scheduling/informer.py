@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -31,9 +32,11 @@ from tare.plugins.backends.kubernetes.api.watching import (
 )
 from tare.plugins.backends.kubernetes.diagnosis.node_watch import Nodes
 from tare.plugins.backends.kubernetes.objects import provenance
-from tare.plugins.backends.kubernetes.objects.observed import SeenEvent, SeenJob, SeenPod
+from tare.plugins.backends.kubernetes.objects.observed import SeenEvent, SeenJob, SeenMeta, SeenPod
 from tare.plugins.backends.kubernetes.scheduling.in_flight_job import InFlightJob
 
+_NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
+"""The names of pods: DNS subdomains (RFC 1123). They become names of files, and parts of URLs."""
 _PATIENCE_S = 1.0  # how long `process_news` waits for news
 _LEAVE_S = 2.0  # how long a watch may take to end
 
@@ -113,7 +116,8 @@ class Informer:
     def take_one(self, resource: Resource, content: msgspec.Raw, *, is_deleted: bool) -> None:
         """Process the current state of an object, or its last state if it was deleted.
 
-        Raises BackendError for an object in an unknown form. Events in such a form are left out.
+        Raises BackendError for an object in an unknown form, or a pod with a name that none can have. Events
+        in such a form are left out.
         """
         now = self._clock()
         if resource is EVENTS:
@@ -123,6 +127,7 @@ class Informer:
             self.nodes.take(content, is_deleted=is_deleted)
         elif resource is PODS:
             pod = decoded(content, SeenPod)
+            _require_name(pod.metadata)
             job = self._jobs.get(pod.metadata.task)
             if job is not None and provenance.is_of_task(resource.kind, pod.metadata):
                 job.see(pod, content, now, is_deleted=is_deleted)
@@ -130,7 +135,7 @@ class Informer:
             seen = decoded(content, SeenJob)
             job = self._jobs.get(seen.metadata.task)
             if job is not None and provenance.is_of_task(resource.kind, seen.metadata):
-                job.seen = seen
+                job.see_job(seen)
                 if is_deleted:
                     job.miss_job(now)
 
@@ -176,3 +181,8 @@ class Informer:
         for watch in self._watches:
             if watch.is_alive():
                 watch.join(_LEAVE_S)
+
+
+def _require_name(meta: SeenMeta) -> None:
+    if not _NAME.fullmatch(meta.name):
+        raise BackendError(f"the API server sent a pod with a name that no pod can have: {meta.name[:300]!a}")

@@ -63,11 +63,17 @@ class SshFailure(NamedTuple):
 
 
 def read_result(
-    task: Task, pods: Sequence[SeenPod], job: SeenJob | None, fault: str = "", problem: str = ""
+    task: Task,
+    pods: Sequence[SeenPod],
+    job: SeenJob | None,
+    fault: str = "",
+    problem: str = "",
+    taken: str = "",
 ) -> JobResult:
     """Return the result of `task`, whose record is in its folder if it left one.
 
     `fault` says why its results are not received, `problem` why some of them were left out.
+    `taken` says how a queue may have ended its pods.
     """
     progress = record.read_progress(task.folder)
     if progress is None or not progress.is_complete or (fault and progress.steps[-1].code == 0):
@@ -83,9 +89,7 @@ def read_result(
         wrong = placement_check.violations(task, before, after, nodes, result.exit.elapsed_s)
         problems = (*filter(None, (duplicate, problem)), *wrong)
         return msgspec.structs.replace(result, problems=problems)
-    taken = next(filter(None, map(phases.disruption, pods)), "")
-    if not taken and job is not None and job.is_suspended:
-        taken = SUSPENDED
+    taken = next(filter(None, map(phases.disruption, pods)), taken)
     if taken and not result.exit.is_timeout:  # gently: its program got a SIGTERM, and left its record
         return msgspec.structs.replace(result, exit=Exit(fault=taken, elapsed_s=result.exit.elapsed_s))
     reason = control_groups.why_killed(before, after, pods) or control_groups.why_refused(before, after)

@@ -7,6 +7,8 @@ expired. Leases are in the pods' namespace. Where they may not be created, the f
 Only a Lease that Tare created and that nobody else holds is deleted. Its labels prove neither: a copy has
 them too, and another program that takes it over changes the holder alone. So an annotation names its node,
 from which its name follows, and it is deleted by its uid and in the version in which its holder was read.
+Other annotations name the session that holds it. Earlier versions wrote none: such a Lease gets them when it
+is taken over, and is listed by 'tare clean' otherwise.
 """
 
 from __future__ import annotations
@@ -61,6 +63,23 @@ class SeenLease(msgspec.Struct, frozen=True):
         """Return whether Tare created it; a copy of it has another name."""
         return self.metadata.name == _name(self.metadata.annotations.get(naming.NODE, ""))
 
+    @property
+    def is_labelled(self) -> bool:
+        """Return whether it has the label of what Tare creates."""
+        return naming.MANAGED_BY.items() <= self.metadata.labels.items()
+
+    def is_held_at(self, now: datetime) -> bool:
+        """Return whether its holder has renewed it in time, by its duration and the time of day `now`.
+
+        One without a time, or with a time without a zone, is held by nobody.
+        """
+        try:
+            renewed = datetime.fromisoformat(self.spec.renew_time)
+        except ValueError:
+            return False
+        patience = timedelta(seconds=min(self.spec.lease_duration_seconds, _DURATION_S) + _SKEW_S)
+        return renewed.tzinfo is not None and now - renewed <= patience
+
 
 class _Holder(NamedTuple):
     """Another campaign that held a node's Lease when it was last read, and the time of reading."""
@@ -69,20 +88,26 @@ class _Holder(NamedTuple):
     at: float
 
 
-def _utc_now() -> datetime:
+def utc_now() -> datetime:
+    """Return the time of day."""
     return datetime.now(UTC)
 
 
 class NodeLeases:
-    """The Leases of one campaign. `clock` counts seconds; `now` is the time of day written into Leases."""
+    """The Leases of one campaign. `clock` counts seconds; `now` is the time of day written into Leases.
+
+    `about` are annotations that name the session.
+    """
 
     def __init__(
         self,
         cluster: Cluster,
         campaign: str,
         clock: Callable[[], float],
-        now: Callable[[], datetime] = _utc_now,
+        now: Callable[[], datetime] = utc_now,
+        about: Mapping[str, str] | None = None,
     ) -> None:
+        self._about = dict(about or {})
         self._cluster, self._campaign, self._clock, self._now = cluster, campaign, clock, now
         self._renewed: dict[str, float] = {}
         self._used: dict[str, float] = {}
@@ -146,22 +171,38 @@ class NodeLeases:
             self._others[node] = _Holder(lease.spec.holder_identity[:_LONGEST_HOLDER], now)
             return
         if lease is not None:
-            change = self._lease(Meta(resource_version=lease.metadata.resource_version)).as_json()
-            self._cluster.patch(LEASES, _name(node), change)
+            self._cluster.patch(LEASES, _name(node), self._taken(lease, node).as_json())
         self._renewed[node] = now
         self._has_any = True
 
     def _create(self, node: str) -> bool:
         """Create a Lease; return False if there is one already."""
-        about = {naming.NODE: node}
-        meta = Meta(name=_name(node), namespace=self._cluster.namespace, annotations=about)
+        meta = Meta(
+            name=_name(node),
+            namespace=self._cluster.namespace,
+            labels=self._labels,
+            annotations=self._annotations(node),
+        )
         return self._cluster.create(self._lease(meta).as_json())
+
+    def _taken(self, lease: SeenLease, node: str) -> Lease:
+        """Return the change by which this campaign holds a Lease; one that others created stays theirs."""
+        meta = Meta(resource_version=lease.metadata.resource_version)
+        if lease.is_labelled:
+            meta = msgspec.structs.replace(meta, labels=self._labels, annotations=self._annotations(node))
+        return self._lease(meta)
+
+    @property
+    def _labels(self) -> dict[str, str]:
+        return naming.MANAGED_BY | {naming.CAMPAIGN: self._campaign}
+
+    def _annotations(self, node: str) -> dict[str, str]:
+        return {naming.NODE: node, **self._about}
 
     def _lease(self, meta: Meta) -> Lease:
         """Return a Lease that this campaign holds from now on."""
-        labels = naming.MANAGED_BY | {naming.CAMPAIGN: self._campaign}
         return Lease(
-            metadata=msgspec.structs.replace(meta, labels=labels),
+            metadata=meta,
             spec=LeaseSpec(
                 holder_identity=self._campaign,
                 lease_duration_seconds=_DURATION_S,
@@ -179,17 +220,7 @@ class NodeLeases:
 
     def _is_anothers(self, lease: SeenLease) -> bool:
         """Return whether another campaign still holds it, by the Lease's duration and our time of day."""
-        spec = lease.spec
-        if spec.holder_identity in {"", self._campaign}:
-            return False
-        try:
-            renewed = datetime.fromisoformat(spec.renew_time)
-        except ValueError:
-            return False
-        if renewed.tzinfo is None:
-            return False
-        patience = timedelta(seconds=min(spec.lease_duration_seconds, _DURATION_S) + _SKEW_S)
-        return self._now() - renewed <= patience
+        return lease.spec.holder_identity not in {"", self._campaign} and lease.is_held_at(self._now())
 
     def _let_go(self, node: str) -> None:
         """Release a Lease as client libraries do, without a holder, unless another one holds it by now."""

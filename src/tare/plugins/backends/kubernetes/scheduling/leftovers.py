@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import datetime
+from functools import partial
 from typing import NamedTuple
 
 from tare.core.backend_plugin import Leftover, Owner
@@ -11,14 +13,16 @@ from tare.core.errors import BackendError
 from tare.plugins.backends.kubernetes.api.cluster import (
     CONFIG_MAPS,
     JOBS,
+    LEASES,
     MPI_JOBS,
     PODS,
     Cluster,
+    Refusal,
     Resource,
 )
 from tare.plugins.backends.kubernetes.objects import naming, provenance
 from tare.plugins.backends.kubernetes.objects.observed import SeenJob, SeenMeta
-from tare.plugins.backends.kubernetes.scheduling.leases import remove_leases
+from tare.plugins.backends.kubernetes.scheduling.leases import SeenLease, remove_leases, utc_now
 
 _OURS = ",".join(f"{name}={value}" for name, value in naming.MANAGED_BY.items())
 _KINDS = (MPI_JOBS, JOBS, PODS, CONFIG_MAPS)
@@ -27,8 +31,13 @@ _KEPT = (
     "what you need (kubectl logs, kubectl cp), and delete it with kubectl"
 )
 
+_NO_SESSION = (
+    "it names no session of Tare that created it, as those of earlier versions and copies do not. It has "
+    "expired, and nothing deletes it: kubectl delete lease {} -n {}"
+)
 
-def leftovers(cluster: Cluster) -> Iterator[Leftover]:
+
+def leftovers(cluster: Cluster, now: Callable[[], datetime] = utc_now) -> Iterator[Leftover]:
     """Yield the objects of each campaign, running or not; campaigns of two hosts may have the same label.
 
     All objects of one campaign are deleted together, and those that appear later are not. Copies of them,
@@ -41,6 +50,34 @@ def leftovers(cluster: Cluster) -> Iterator[Leftover]:
             found.setdefault(campaign, []).append(one)
     for campaign, objects in found.items():
         yield _leftover(cluster, campaign, objects)
+    with suppress(Refusal):  # without the right to list them
+        yield from _left_leases(cluster, found.keys(), now())
+
+
+def _left_leases(cluster: Cluster, campaigns: Collection[str], now: datetime) -> Iterator[Leftover]:
+    """Yield the Leases of campaigns that have nothing else; those of `campaigns` are deleted with the rest.
+
+    Those that an earlier version created name no session, so that nobody can tell whether it is over.
+    """
+    left: dict[str, list[SeenLease]] = {}
+    for one in cluster.read_all(LEASES, SeenLease, _OURS):
+        campaign, annotations = one.metadata.labels.get(naming.CAMPAIGN, ""), one.metadata.annotations
+        if one.is_created and naming.SESSION in annotations:
+            left.setdefault(campaign, []).append(one)
+        elif not one.is_held_at(now):
+            name = one.metadata.name
+            cure = _NO_SESSION.format(name, cluster.namespace)
+            yield Leftover("delete", f"Lease/{name}", (Owner("", ""),), lambda: False, cure)
+    for campaign in left.keys() - campaigns:
+        metas = [one.metadata for one in left[campaign]]
+        owners = tuple(dict.fromkeys(filter(None, map(_owner, metas))))
+        what = f"{', '.join(f'Lease/{one.name}' for one in metas)} of {owners[0].folder}"
+        yield Leftover("delete", what, owners, partial(_end_leases, cluster, campaign))
+
+
+def _end_leases(cluster: Cluster, campaign: str) -> bool:
+    remove_leases(cluster, campaign)
+    return True
 
 
 class _Found(NamedTuple):

@@ -18,7 +18,7 @@ from tare.core.site import Platform
 from tare.plugins.backends.kubernetes.api.cluster import JOBS, MPI_JOBS, NOT_FOUND, PODS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.api.outage import OutageWait
 from tare.plugins.backends.kubernetes.api.watching import Arrival
-from tare.plugins.backends.kubernetes.diagnosis import phases, quotas
+from tare.plugins.backends.kubernetes.diagnosis import phases
 from tare.plugins.backends.kubernetes.diagnosis.changed_pods import (
     FACT,
     facts_of_changes,
@@ -30,11 +30,12 @@ from tare.plugins.backends.kubernetes.diagnosis.pending_reasons import PendingRe
 from tare.plugins.backends.kubernetes.diagnosis.queueing import placed_at, queued_s
 from tare.plugins.backends.kubernetes.manifests.rendering import render
 from tare.plugins.backends.kubernetes.objects import naming, provenance
-from tare.plugins.backends.kubernetes.objects.created import Manifest
 from tare.plugins.backends.kubernetes.objects.merging import Json
 from tare.plugins.backends.kubernetes.objects.observed import SeenJob
+from tare.plugins.backends.kubernetes.objects.ownership import CreatedBy
 from tare.plugins.backends.kubernetes.options import options_of
 from tare.plugins.backends.kubernetes.scheduling import evidence, starvation
+from tare.plugins.backends.kubernetes.scheduling.creating import Creations, why_never
 from tare.plugins.backends.kubernetes.scheduling.deleting import Deletions
 from tare.plugins.backends.kubernetes.scheduling.in_flight_job import InFlightJob
 from tare.plugins.backends.kubernetes.scheduling.informer import Informer
@@ -50,8 +51,9 @@ _LEAVE_S = 2.0  # how long a watch may take to end
 class KubernetesScheduler:
     """Runs tasks in one namespace of a cluster (implements core.scheduler.Scheduler).
 
-    `campaign` is the label of all objects that it creates. `facts` returns the shell script that collects the
-    facts of a node (see script).
+    `campaign` is the label of all objects that it creates, and `own` tells them from those of a copy of the
+    campaign (by default, its own name no session). `facts` returns the shell script that collects the facts
+    of a node (see script).
     """
 
     def __init__(
@@ -60,6 +62,7 @@ class KubernetesScheduler:
         campaign: str,
         facts: Callable[[Platform], str],
         *,
+        own: CreatedBy | None = None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -69,14 +72,16 @@ class KubernetesScheduler:
         self._clock = clock
         self._jobs: dict[str, InFlightJob] = {}
         self._finished: list[JobResult] = []
-        self._shared: set[str] = set()
+        self._own = own or CreatedBy(campaign)
+        self._end: BackendError | None = None
         self._is_used = False
         self._is_shut_out = False
         self._outage = OutageWait(lambda: cluster.has_answered, self._report_outage, clock, sleep)
-        self._deletions = Deletions(cluster, self._selector, self._outage.retry, clock)
+        self._creations = Creations(cluster, self._own, self._outage.retry)
+        self._deletions = Deletions(cluster, self._selector, self._own, self._outage.retry, clock)
         self._informer = Informer(cluster, self._selector, self._jobs, self._outage, clock)
         self._facts_of_nodes = NodeFacts(cluster, clock)
-        self._leases = NodeLeases(cluster, campaign, clock)
+        self._leases = NodeLeases(cluster, campaign, clock, about=self._own.annotations)
         self._results = ResultsReader(cluster, clock, lambda: self._informer.news.put(Arrival()))
         self._waits = PendingReasons(clock)
         self._operator_quotas = OperatorQuotas(cluster, clock)
@@ -87,33 +92,55 @@ class KubernetesScheduler:
         self._on_wait = on_wait
 
     def submit(self, tasks: Sequence[Task]) -> None:
-        """Create the objects of `tasks`, one job for each task."""
-        created: list[str] = []
+        """Create the objects of `tasks`, one job for each task.
+
+        A task whose objects can never be created is submitted and ends at once. Raises BackendError if they
+        may be created later.
+        """
         for task in tasks:
             try:
                 job = self._new_job(task)
-                self._jobs[job.name] = job  # before _make: an interrupt deletes it then
-                evidence.keep_manifests(task.folder, job.rendered.documents)
-                self._make(job)
-            except (Refusal, UsageError) as error:
-                created.append(naming.object_name(task))
-                self._deletions.now(created)
-                for name in created:
-                    self._jobs.pop(name, None)
-                raise BackendError(f"{task.name}: {error}") from error
-            created.append(naming.object_name(task))
+            except UsageError as error:
+                self._finished.append(JobResult(name=task.name, exit=Exit(), reason=str(error)))
+                continue
+            self._jobs[job.name] = job  # before it is made: an interrupt deletes it then
+            evidence.keep_manifests(task.folder, job.rendered.documents)
+            try:
+                self._creations.make(job, self._clock())
+            except BackendError as error:
+                del self._jobs[job.name]
+                self._refused(job, error)
         self._informer.watch(tasks)
+
+    def _refused(self, job: InFlightJob, error: BackendError) -> None:
+        """Delete what was created of a task whose other objects were not; note how that ends it.
+
+        Raises BackendError if they may be created later.
+        """
+        self._deletions.later(job.name, (MPI_JOBS, JOBS, PODS))
+        try:
+            reason = why_never(job, error)
+        except BackendError as end:
+            self._end = end  # for the next call of wait
+            return
+        if not reason:
+            raise BackendError(f"{job.task.name}: {error}") from error
+        self._finished.append(JobResult(name=job.task.name, exit=Exit(), reason=reason))
 
     def adopt(self, tasks: Sequence[Task]) -> Collection[str]:
         """Return the names of the tasks that are in the cluster, or whose record is in their folder already.
 
         All other objects that the campaign left in the cluster are deleted, because no run waits for them.
+        Raises BackendError if it has objects of a copy of the campaign.
         """
         self._informer.watch(tasks)
         known, there = set[str](), set[str]()  # the latter are not just being deleted by an earlier session
         for resource in (PODS, JOBS, MPI_JOBS):
             read = partial(self._cluster.read_all, resource, SeenJob, self._selector)
             metas = [one.metadata for one in self._outage.retry(read)]
+            for meta in metas:
+                if provenance.is_created(resource.kind, meta):
+                    self._own.require(resource.kind, meta)
             known |= {one.task for one in metas if provenance.is_of_task(resource.kind, one)}
             there |= {one.task for one in metas if provenance.is_first(resource.kind, one)}
         wanted = {naming.object_name(task): task for task in tasks}
@@ -130,6 +157,8 @@ class KubernetesScheduler:
 
     def wait(self) -> Sequence[JobResult]:
         """Wait for news from the cluster, and return the results of tasks that ended."""
+        if self._end is not None:
+            raise self._end
         job_results, self._finished = self._finished, []
         if not job_results:
             self._process_news()
@@ -197,49 +226,24 @@ class KubernetesScheduler:
         rendered = render(task, self._facts(task.platform), {} if is_there and not is_pair else None)
         return InFlightJob(task, options_of(task.platform), rendered, self._clock())
 
-    def _make(self, job: InFlightJob) -> None:
-        """Create the objects of a task.
-
-        Where a quota that others use up refuses them, note that the task is queued; it is tried again later.
-        """
-        job.refused_at = self._clock()
-        try:
-            for manifest in (*job.rendered.shared, job.rendered.job):
-                self._create(job, manifest)
-        except Refusal as refusal:
-            if not quotas.may_pass(str(refusal), job.rendered.to_json(job.rendered.job)):
-                raise
-            job.waits_for = f"queued: {refusal}"
-        else:
-            job.refused_at = None
-            job.since = self._clock()
-
     def _make_client(self, job: InFlightJob) -> JobResult | None:
         """Create the client of a pair once its server listens.
 
         Return the job result if the client may not be created at all, and None otherwise.
         """
         address = job.address() if job.rendered.is_pair and not job.has_client else None
-        if not address:
-            return None
-        client = job.rendered.client(address)
-        try:
-            self._create(job, client)
-        except Refusal as refusal:
-            may_pass = quotas.may_pass(str(refusal), job.rendered.to_json(client))
-            return None if may_pass else self._give_up(job, Exit(), str(refusal))
-        job.has_client = True
-        return None
+        return (
+            self._unless_refused(job, lambda: self._creations.make_client(job, address)) if address else None
+        )
 
-    def _create(self, job: InFlightJob, manifest: Manifest) -> None:
-        """Create an object, unless it exists because the answer to an earlier request was lost."""
-        is_shared = manifest.KIND in {"ConfigMap", "NetworkAttachmentDefinition"}
-        key = f"{manifest.KIND}/{manifest.metadata.name}"
-        if is_shared and key in self._shared:
-            return
-        self._outage.retry(lambda: self._cluster.create(job.rendered.to_json(manifest)))
-        if is_shared:
-            self._shared.add(key)
+    def _unless_refused(self, job: InFlightJob, create: Callable[[], None]) -> JobResult | None:
+        """Call `create`; return the job result if the API server refuses for good, and None otherwise."""
+        try:
+            create()
+        except Refusal as refusal:
+            reason = why_never(job, refusal)
+            return self._give_up(job, Exit(), reason) if reason else None
+        return None
 
     def _look(self, job: InFlightJob) -> JobResult | None:
         """Return the result of a task; None while it runs.
@@ -248,7 +252,8 @@ class KubernetesScheduler:
         """
         now, starter = self._clock(), job.starter
         if job.refused_at is not None:
-            return self._create_again(job) if now - job.refused_at > _QUOTA_S else None
+            is_due = now - job.refused_at > _QUOTA_S
+            return self._unless_refused(job, lambda: self._creations.make(job, now)) if is_due else None
         if job.failed is not None:
             return job.judge_failure(job.failed, self._informer.nodes, now)
         if starter is not None and (why := phases.never_began(starter)):
@@ -285,17 +290,6 @@ class KubernetesScheduler:
         for item in self._outage.retry(partial(self._cluster.list_all, PODS, selector))[0]:
             self._informer.take_one(PODS, item, is_deleted=False)
         return job.starter is not None and job.starter.is_over
-
-    def _create_again(self, job: InFlightJob) -> JobResult | None:
-        """Try again to create objects that a quota refused.
-
-        Return the job result if they are refused for good, and None otherwise.
-        """
-        try:
-            self._make(job)
-        except Refusal as refusal:
-            return self._give_up(job, Exit(), str(refusal))
-        return None
 
     def _settled(self, job: InFlightJob, job_result: JobResult) -> JobResult | None:
         """Return `job_result`, or None while a lost node may still explain a failure of the program.
@@ -343,7 +337,8 @@ class KubernetesScheduler:
             del self._jobs[job.name]
             raise BackendError(f"{job.task.name}: {results.fault}; then run the same command again")
         pods = list(job.pods.values())
-        job_result = read_result(job.task, pods, job.seen, results.fault, results.problem)
+        taken = SUSPENDED if job.is_suspended or job.was_suspended else ""
+        job_result = read_result(job.task, pods, job.seen, results.fault, results.problem, taken)
         if job_result.exit.code == 0:
             wrong = problems_of_changes(job.asked, pods)
             job_result = msgspec.structs.replace(job_result, problems=(*job_result.problems, *wrong))
@@ -351,7 +346,7 @@ class KubernetesScheduler:
 
     def _give_up(self, job: InFlightJob, ended: Exit, reason: str) -> JobResult:
         """Return the result of a task that was stopped before its end, and keep the logs of its pods."""
-        self._shared.clear()  # somebody may have deleted them
+        self._creations.forget_shared()
         self._keep(job, evidence.last_logs(job.pods, job.lost, self._cluster.log))
         return self._with_facts(job, JobResult(name=job.task.name, exit=ended, reason=reason))
 
@@ -369,7 +364,7 @@ class KubernetesScheduler:
         for pod in job.pods.values():
             if fault := phases.disruption(pod):
                 return self._give_up(job, Exit(fault=fault), "")
-        if job.is_suspended:
+        if job.is_suspended or job.was_suspended:
             return self._give_up(job, Exit(fault=SUSPENDED), "")
         what = f"{job.kind} was" if job.is_job_gone else "pods were"
         failure = job.seen.failure if job.seen else None

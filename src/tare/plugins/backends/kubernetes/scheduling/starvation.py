@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import NamedTuple
 
+from tare.core.counting import count
 from tare.plugins.backends.kubernetes.diagnosis.phases import TaskPhase
 from tare.plugins.backends.kubernetes.objects import naming
 from tare.plugins.backends.kubernetes.scheduling.in_flight_job import InFlightJob
@@ -36,7 +37,10 @@ def makes_room(jobs: Collection[InFlightJob], now: float) -> Starving | None:
     last = max(holding, key=lambda one: one.since)
     if now - last.since < _STANDS_S:
         return None
-    return Starving(last, f"{len(holding)} runs hold all nodes that their launchers may have; {_CURE}")
+    return Starving(
+        last,
+        f"{count(len(holding), 'run holds', 'runs hold')} all nodes that their launchers may have; {_CURE}",
+    )
 
 
 def _is_starving(job: InFlightJob) -> bool:

@@ -53,12 +53,14 @@ def fetch(
         try:
             for one in lacks:
                 _fetch_one(cluster, pod, receiver, one, is_ended)
-        except Outage:
+        except Outage as outage:
+            wait_s = outage.retry_after_s
             if receiver.n_received == before:
                 tries += 1
                 if tries >= _TRIES:
                     raise
-                sleep(_RETRY_S * tries)
+                wait_s = max(wait_s, _RETRY_S * tries)
+            sleep(wait_s)
             continue
         tries += 1
         if tries >= _TRIES and (left := receiver.lacks()):
@@ -137,9 +139,7 @@ def _execute(cluster: Cluster, pod: str, container: str, command: Sequence[str])
         ) as session:
             yield from _read(lambda: session.receive_bytes(_SILENT_S))
     except WebSocketUpgradeError as error:
-        raise cluster.connection.upgrade_fault(
-            http, error.response.status_code, f"'exec' in {pod}"
-        ) from error
+        raise cluster.connection.upgrade_fault(http, error.response, f"'exec' in {pod}") from error
     except TimeoutError as error:
         raise Outage(f"nothing came from {pod} for {_SILENT_S:g} s") from error
     except (HTTPXWSException, httpx2.HTTPError, httpx2.StreamError) as error:

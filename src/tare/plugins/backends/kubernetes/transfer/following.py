@@ -16,6 +16,7 @@ from contextlib import suppress
 from itertools import count
 from typing import NamedTuple
 
+from tare.core import counting
 from tare.core.errors import TareError
 from tare.plugins.backends.kubernetes.api.cluster import Cluster, Outage, Refusal
 from tare.plugins.backends.kubernetes.transfer import framing
@@ -292,8 +293,11 @@ def _lacking(one: ResultsReceived) -> str:
         lacks = one.receiver.lacks()
         if not lacks:
             return ""
-        first, more = lacks[0], f" and {len(lacks) - 1} more files" if len(lacks) > 1 else ""
-        part = f"{first.n_there} of {first.whole.n_bytes} bytes of {first.name}{more}"
+        first, more = (
+            lacks[0],
+            f" and {counting.count(len(lacks) - 1, 'more file')}" if len(lacks) > 1 else "",
+        )
+        part = f"{first.n_there} of {counting.count(first.whole.n_bytes, 'byte')} of {first.name}{more}"
         if one.is_shared:
             return f"the claim shows {part}: is the same claim mounted here and in the pods?"
         if one.receiver.end is not None and one.receiver.end.waits:

@@ -23,13 +23,14 @@ def paths(root: str) -> "list[str]":
 
 def shorten(lines: "list[str]") -> "list[str]":
     """Keep whole disks. Partitions count the same again: sda1 what sda does, nvme0n1p1 what nvme0n1 does."""
-    disks = [words for words in (line.split(None, 3)[2:] for line in lines) if len(words) == 2]
+    found = (line.split(None, 3)[2:] for line in lines)
+    disks = [words for words in found if len(words) == 2 and not words[0].startswith(_ON_OTHERS)]
     names = {name for name, _ in disks}
     kept = []
     for name, rest in disks:
         stem = name.rstrip("0123456789")
         is_part = stem != name and (stem in names or (stem.endswith("p") and stem[:-1] in names))
-        if not is_part and not name.startswith(_ON_OTHERS):
+        if not is_part:
             kept.append(name + " " + rest)
     return kept
 

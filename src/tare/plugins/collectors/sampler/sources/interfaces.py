@@ -45,9 +45,10 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     found = {}
     for line in lines:
         name, _, rest = line.rpartition(":")
+        prefix = "interface." + name.strip() + "/"
         for field, value in zip(_FIELDS, rest.split()):
             if field:
-                found["interface." + name.strip() + "/" + field] = float(value)
+                found[prefix + field] = float(value)
     return found
 
 
@@ -67,7 +68,7 @@ def by_interface(counted: "dict[str, float]") -> "dict[str, dict[str, float]]":
 
 def figures(stage: "StageCounts") -> "Figures":
     """Return what hosts sent through interfaces. Only sent bytes count, so that nothing is counted twice."""
-    hosts = [(one, by_interface(one.counted)) for one in stage.hosts]
+    hosts = [(one, by_interface(one.by_kind.get("interface", {}))) for one in stage.hosts]
     if not all(found for _, found in hosts):
         return {}
     interface = stage.interface

@@ -16,6 +16,7 @@ _KEPT = {
     "Dirty": "dirty",
     "Writeback": "writeback",
 }
+_STARTS = tuple(name + ":" for name in _KEPT)
 
 
 def paths(root: str) -> "list[str]":
@@ -25,7 +26,7 @@ def paths(root: str) -> "list[str]":
 
 def shorten(lines: "list[str]") -> "list[str]":
     """Keep the few lines that `counters` reads."""
-    return [line for line in lines if line.partition(":")[0] in _KEPT]
+    return [line for line in lines if line.startswith(_STARTS)]
 
 
 def counters(lines: "list[str]") -> "dict[str, float]":

@@ -14,6 +14,8 @@ FIGURES = {
 }
 _USER, _SYSTEM, _RESIDENT = 11, 12, 21  # fields 14, 15 and 24, counted from the third, after the name
 
+_TICKS_A_SECOND, _PAGE_BYTES = os.sysconf("SC_CLK_TCK"), os.sysconf("SC_PAGE_SIZE")
+
 
 def paths(root: str) -> "list[str]":
     """Return the files to read."""
@@ -26,8 +28,8 @@ def shorten(lines: "list[str]") -> "list[str]":
     ticks = int(fields[_USER]) + int(fields[_SYSTEM])
     pages = int(fields[_RESIDENT])
     return [
-        "cpu_s {:.2f}".format(ticks / os.sysconf("SC_CLK_TCK")),
-        "resident_bytes {}".format(pages * os.sysconf("SC_PAGE_SIZE")),
+        "cpu_s {:.2f}".format(ticks / _TICKS_A_SECOND),
+        "resident_bytes {}".format(pages * _PAGE_BYTES),
     ]
 
 

@@ -12,13 +12,17 @@ FIGURES = {
     "udp_overflows": ("packets", "lower", "UDP datagrams dropped because a receiver's buffer was full"),
 }
 _KEPT = {
-    ("Tcp", "OutSegs"): "tcp.segments_out",
-    ("Tcp", "InSegs"): "tcp.segments_in",
-    ("Tcp", "RetransSegs"): "tcp.retransmits",
-    ("Tcp", "InErrs"): "tcp.errors_in",
-    ("Udp", "OutDatagrams"): "udp.datagrams_out",
-    ("Udp", "InDatagrams"): "udp.datagrams_in",
-    ("Udp", "RcvbufErrors"): "udp.overflows",
+    "Tcp": {
+        "OutSegs": "tcp.segments_out",
+        "InSegs": "tcp.segments_in",
+        "RetransSegs": "tcp.retransmits",
+        "InErrs": "tcp.errors_in",
+    },
+    "Udp": {
+        "OutDatagrams": "udp.datagrams_out",
+        "InDatagrams": "udp.datagrams_in",
+        "RcvbufErrors": "udp.overflows",
+    },
 }
 
 
@@ -37,9 +41,10 @@ def counters(lines: "list[str]") -> "dict[str, float]":
     found = {}
     for names, numbers in zip(lines[::2], lines[1::2]):
         protocol, _, rest = names.partition(":")
-        for name, value in zip(rest.split(), numbers.partition(":")[2].split()):
-            if (protocol, name) in _KEPT:
-                found[_KEPT[protocol, name]] = float(value)
+        values = dict(zip(rest.split(), numbers.partition(":")[2].split()))
+        for name, counter in _KEPT.get(protocol, {}).items():
+            if name in values:
+                found[counter] = float(values[name])
     return found
 
 

@@ -1,0 +1,8 @@
+"""Counts in sentences. Every sentence that may have one of a thing has its count from here."""
+
+from __future__ import annotations
+
+
+def count(n: int, noun: str, plural: str | None = None, *, is_grouped: bool = False) -> str:
+    """Return a count with its noun: ``1 run``, ``3 runs``; if `is_grouped`, ``100,000 runs``."""
+    return f"{n:{',' if is_grouped else ''}} {noun if n == 1 else plural or noun + 's'}"
