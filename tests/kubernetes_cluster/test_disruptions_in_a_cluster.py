@@ -79,7 +79,7 @@ def test_a_log_whose_node_is_gone_is_the_infrastructure_s_fault(campaign: Campai
     """And no outage of the API server, for which a whole campaign would wait."""
     done = campaign.write(repeats=1).run()
     assert done.returncode != 0
-    assert "its log could not be read" in campaign.status()
+    assert "its log could not be read" in campaign.status(), done.stderr
     assert campaign.n_created() > 1, "it is tried again"
     kept = campaign.lab.control_plane.kubectl(
         "get", "pods", "-n", campaign.namespace, "-l", "tare/kept=results", "-o", "name"

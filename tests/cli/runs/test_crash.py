@@ -71,7 +71,7 @@ def test_an_unfinished_attempt_is_on_record_as_lost_and_its_run_is_done_again(
     campaign = tmp_path / "campaign"
     path = study("sleep 0.5; echo value: 1.0", repeats=1)
     runner = subprocess.Popen([TARE, "run", str(path), "--out", str(campaign)], cwd=tmp_path)
-    until(lambda: any(campaign.glob("attempts/*/1.1")))
+    until(lambda: any(campaign.glob("attempts/*/1.1/command.json")))
     runner.kill()
     runner.wait()
     until(lambda: not is_held(campaign / JOURNAL))  # until what it was starting has closed its copy
