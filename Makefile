@@ -14,6 +14,7 @@
 # make soak MINUTES=60   run campaigns under random kills, full disks, dead nodes and damage, and check their books; SEED=n
 # make screenshots   leave pictures of the report and the live page, light, dark, narrow and printed, in artefacts/
 # make kubelab   build a Kubernetes for the tests, with Go 1.26 or newer; ten minutes, once
+# make test-api-server   run the tests against a real API server with simulated nodes, after 'make kubelab'; six minutes
 # make test-kubernetes   run the tests with a thousand jobs, and with real pods: as root, after 'make programs kubelab'; minutes
 # make test-kubernetes-all   the same, with large results, lost nodes and OpenShift's users with four MPIs; twice as long
 # make docs    build the documentation site, in artefacts/site: no network is needed to read it
@@ -66,7 +67,7 @@ DEBIAN := charliecloud chromium containerd containernetworking-plugins docker.io
   strace sysstat tcsh texlive-latex-recommended texlive-science time
 
 .PHONY: setup demo studies articles test test-slow lint bench calibration truth fuzz soak observer why screenshots docs dist lock audit sbom programs kubelab rootfs \
-  test-kubernetes test-kubernetes-all clean
+  test-api-server test-kubernetes test-kubernetes-all clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP) $(MPI)
@@ -120,7 +121,6 @@ rootfs: $(STAMP)
 test: setup lint rootfs
 	$(TARE) lab setup --mpi mpich,openmpi
 	$(call tests,-m 'not alone and not slow' --ignore $(KNOWN) --numprocesses auto --dist loadfile)
-	$(call tests,$(CLUSTER) --numprocesses 2 --dist loadfile)
 	@if $(TARE) doctor; then echo "this machine can build a lab: no test of it may be skipped"; \
 	  $(call alone,--require-lab); else $(call alone); fi
 
@@ -189,6 +189,9 @@ programs:
 
 kubelab: $(STAMP)
 	$(VENV)/bin/python -m kubelab build
+
+test-api-server: setup
+	$(call tests,$(CLUSTER) --numprocesses 2 --dist loadfile)
 
 PODS := --real-pods tests/kubernetes_cluster/test_thousand_jobs.py tests/kubernetes_pods
 LONG := $(addprefix tests/kubernetes_pods/,test_results_of_pods.py test_users_of_openshift.py test_lost_nodes_of_pods.py)
