@@ -47,9 +47,9 @@ PYTEST := $(VENV)/bin/python -m pytest
 tests = $(PYTEST) $(1) || { [ $$? = 1 ] && echo "--- what failed runs once more:" && \
   $(PYTEST) $(1) --last-failed --last-failed-no-failures none; }
 
-# What needs the machine for itself: first what two at a time leave enough of it.
-alone = { $(call tests,-m 'paired and not slow' $(REST) $(1) --numprocesses 2 --dist loadfile); } && \
-  { $(call tests,-m 'alone and not paired and not slow' $(REST) $(1)); }
+# Tests with clusters mostly wait for them: two run at a time. What measures needs the machine for itself.
+clusters = { $(call tests,-m 'cluster and not alone and not slow' $(REST) $(1) --numprocesses 2 --dist loadfile); } && \
+  { $(call tests,-m 'alone and not slow' $(REST) $(1)); }
 
 # These mostly wait for pods of a cluster of their own: two clusters stand beside each other, and nothing else does.
 CLUSTER := tests/kubernetes_cluster
@@ -120,14 +120,14 @@ rootfs: $(STAMP)
 
 test: setup lint rootfs
 	$(TARE) lab setup --mpi mpich,openmpi
-	$(call tests,-m 'not alone and not slow' --ignore $(KNOWN) --numprocesses auto --dist loadfile)
+	$(call tests,-m 'not alone and not cluster and not slow' --ignore $(KNOWN) --numprocesses auto --dist loadfile)
 	@if $(TARE) doctor; then echo "this machine can build a lab: no test of it may be skipped"; \
-	  $(call alone,--require-lab); else $(call alone); fi
+	  $(call clusters,--require-lab); else $(call clusters); fi
 
 test-slow: setup rootfs
 	$(TARE) lab setup --mpi mpich,openmpi
-	$(call tests,-m 'slow and not alone' $(REST) --numprocesses auto --dist loadfile)
-	$(call tests,-m 'alone and slow' $(REST) $$($(TARE) doctor >/dev/null && echo --require-lab))
+	$(call tests,-m 'slow and not alone and not cluster' $(REST) --numprocesses auto --dist loadfile)
+	$(call tests,-m 'slow and (alone or cluster)' $(REST) $$($(TARE) doctor >/dev/null && echo --require-lab))
 
 lint: $(STAMP)
 	$(VENV)/bin/ruff check

@@ -58,6 +58,7 @@ class _Server(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body is sent after its head, and does not wait 40 ms for a delayed ACK
     server: _Server
 
     def do_GET(self) -> None:

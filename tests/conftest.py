@@ -1,4 +1,4 @@
-"""What holds for all tests: some need the machine for themselves, and none is skipped for want of a lab."""
+"""What holds for all tests: some build clusters, and none is skipped for want of a lab."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _EXCUSE = re.compile(r"\b(apt(-get)? install|root)\b")
 """What a reason names that has nothing to do with the lab: a program of Debian, or rights."""
 
 _HERE = Path(__file__).parent
-_ALONE = (
+_CLUSTERS = (
     *(_HERE / "backends").glob("*.py"),
     _HERE / "backends/openssh",
     *(_HERE / "cli/lab" / f"test_{name}.py" for name in ("container_runs", "ssh_runs")),
@@ -33,15 +33,7 @@ _ALONE = (
     _HERE / "docs/test_tutorial.py",
     _HERE / "workloads/test_microbench_program.py",
 )
-"""Where tests, beside those marked 'lab', are marked 'alone' (see pyproject.toml)."""
-_PAIRED = (
-    _HERE / "backends/openssh",
-    _HERE / "backends/test_contract.py",
-    _HERE / "cli/batch/test_slurm_runs.py",
-    _HERE / "cli/lab/test_ssh_runs.py",
-    _HERE / "runtimes/test_contract.py",
-)
-"""Where tests marked 'alone' are marked 'paired', since they mostly wait for programs of a cluster."""
+"""Where tests, beside those marked 'lab', are marked 'cluster' (see pyproject.toml)."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -60,10 +52,8 @@ def pytest_configure() -> None:
 @pytest.hookimpl(tryfirst=True)  # before -m chooses among them
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
-        if item.get_closest_marker("lab") or any(item.path.is_relative_to(place) for place in _ALONE):
-            item.add_marker("alone")
-            if any(item.path.is_relative_to(place) for place in _PAIRED):
-                item.add_marker("paired")
+        if item.get_closest_marker("lab") or any(item.path.is_relative_to(place) for place in _CLUSTERS):
+            item.add_marker("cluster")
 
 
 @pytest.hookimpl(wrapper=True)

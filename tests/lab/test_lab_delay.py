@@ -19,7 +19,7 @@ from tare.core.site import LabNetwork, LabNetworkKind, LabSpec
 from tare.lab import Lab, links, start
 from tare.lab.topology import lay_out
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.alone]  # it measures delays
 
 for_those_who_may = pytest.mark.skipif(
     not os.access("/dev/net/tun", os.R_OK | os.W_OK), reason="as root: modprobe tun; chmod 666 /dev/net/tun"

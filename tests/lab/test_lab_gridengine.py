@@ -21,7 +21,7 @@ from tare.lab.mpi import is_installed, mpi_folder
 
 SPEC = LabSpec(nodes=2, networks={"host": LabNetwork(kind=LabNetworkKind.BRIDGE)})
 
-pytestmark = [pytest.mark.lab, pytest.mark.alone]
+pytestmark = pytest.mark.lab
 
 
 @pytest.fixture(scope="module")

@@ -28,7 +28,7 @@ SPEC = LabSpec(
 )
 SIZE_MIB = 8
 
-pytestmark = [pytest.mark.lab]
+pytestmark = pytest.mark.lab
 
 
 def folder(path: str) -> str:

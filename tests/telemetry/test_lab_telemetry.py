@@ -22,7 +22,7 @@ from tare.plugins.backends.process import control_groups
 from tare.plugins.collectors.sampler import read
 from tare.storage.campaign import read_campaign
 
-pytestmark = [pytest.mark.lab, needs_intelmpi]
+pytestmark = [pytest.mark.lab, pytest.mark.alone, needs_intelmpi]  # it compares CPU times
 
 STUDY = """\
 study: watched

@@ -12,6 +12,8 @@ import pytest
 
 from bench import observer
 
+pytestmark = pytest.mark.alone  # it measures a program that is watched
+
 N_ROWS = 4000
 SIZES = {"8": 20.0, "1024": 25.0, "65536": 90.0}
 

@@ -23,6 +23,8 @@ from tare.plugins.collectors.sampler.figures import parse
 from tare.plugins.collectors.sampler.readers import Readers
 from tare.plugins.collectors.sampler.recording import HostRecording
 
+pytestmark = pytest.mark.alone  # it measures CPU time
+
 SENT_BYTES = 2**29
 _SECONDS = 4.0
 

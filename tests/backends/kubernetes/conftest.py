@@ -96,16 +96,17 @@ def over(code: int = 0, reason: str = "Error", message: str = "") -> Doc:
 
 
 class Clock:
-    """Stands for time; watches and tests use the real one."""
+    """Stands for time; watches and tests use the real one. A wait counts `pace` times."""
 
     def __init__(self) -> None:
         self.ahead = 0.0
+        self.pace = 1
 
     def __call__(self) -> float:
         return time.monotonic() + self.ahead
 
     def sleep(self, seconds: float) -> None:
-        self.ahead += seconds
+        self.ahead += seconds * self.pace
         time.sleep(0.01)
 
 

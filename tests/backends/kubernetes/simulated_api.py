@@ -235,6 +235,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     api: SimulatedApiServer
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # a body is sent after its head, and does not wait 40 ms for a delayed ACK
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002  # the base class's name
         pass

@@ -13,6 +13,8 @@ from tare.core.attempt import State
 from tare.lab.mpi import is_installed, mpi_folder
 from tare.storage.campaign import read_campaign
 
+pytestmark = pytest.mark.alone  # it measures who gets the CPU
+
 STUDY = """\
 study: boost
 site: {site}
