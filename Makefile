@@ -47,9 +47,10 @@ PYTEST := $(VENV)/bin/python -m pytest
 tests = $(PYTEST) $(1) || { [ $$? = 1 ] && echo "--- what failed runs once more:" && \
   $(PYTEST) $(1) --last-failed --last-failed-no-failures none; }
 
-# Tests with clusters mostly wait for them: two run at a time. What measures needs the machine for itself.
-clusters = { $(call tests,-m 'cluster and not alone and not slow' $(REST) $(1) --numprocesses 2 --dist loadfile); } && \
-  { $(call tests,-m 'alone and not slow' $(REST) $(1)); }
+# Tests with clusters mostly wait for them: three run at a time. What measures needs the machine for itself.
+clusters = { $(call tests,-m 'cluster and not alone and not slow' $(REST) $(1) --numprocesses 3 --dist loadfile); } && \
+  { $(call tests,-m 'alone and not slow' $(MEASURING) $(1)); }
+MEASURING = $$(grep -rlw mark.alone tests)
 
 # These mostly wait for pods of a cluster of their own: two clusters stand beside each other, and nothing else does.
 CLUSTER := tests/kubernetes_cluster
