@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -142,7 +143,7 @@ def test_the_example_is_complete() -> None:
 
 
 def test_columns_for_single_ranks_are_passed_over() -> None:
-    wide = OUTPUT.replace("creation             : ", "creation               1.500  0.500  1.000 ")
+    wide = re.sub(r" +: ", "               1.500  0.500  1.000 ", OUTPUT)
     assert figures(parse(wide), "rate") == figures(parse(OUTPUT), "rate")
 
 
@@ -199,7 +200,7 @@ def test_other_warnings_are_no_problem() -> None:
 
 @pytest.mark.parametrize("broken", ["nan", "-nan", "********", "inf"])
 def test_what_is_not_a_number_is_a_problem(broken: str) -> None:
-    parsed = parse(OUTPUT.replace("378835.575", broken))
+    parsed = parse(OUTPUT.replace("378835.575", broken.rjust(10)))
     assert "File creation" not in figures(parsed, "rate")
     assert len(parsed.problems) == 1
 
@@ -270,3 +271,35 @@ def test_directories_with_data_are_a_fault() -> None:
     (fault,) = MDTEST.faults(case_of(MDTEST, entries="directories", file_size=1))
     assert fault.endswith("set file_size: 0, or entries: files")
     assert list(MDTEST.faults(case_of(MDTEST))) == []
+
+
+BOTH_TABLES = "mdtest/08-io500-ERROR-ai400x.txt"
+
+
+def test_times_are_no_rates_where_just_the_rest_of_the_rates_is_lost(corpus: Path) -> None:
+    """From any row of the rates to the same row of the times: what is left is one whole table."""
+    text = (corpus / BOTH_TABLES).read_text()
+    rates, times = (text.index("File creation", text.index(title)) for title in ("SUMMARY r", "SUMMARY t"))
+    for name in ("File creation", "File stat", "Tree creation", "Tree removal"):
+        left = text[: text.index(name, rates)] + text[text.index(name, times) :]
+        assert parse(left).problems == (
+            "a table of mdtest is missing: -P prints rates and times, and only rates are there",
+        )
+
+
+def test_a_row_that_two_rows_left_is_broken(corpus: Path) -> None:
+    text = (corpus / BOTH_TABLES).read_text()
+    whole = "378835.691     378835.480     378835.575"
+    for left in ("378835.691     378835.480     378835.5", "3.691     378835.480     378835.575"):
+        problems = parse(text.replace(whole, left)).problems
+        assert any("mdtest's table has a broken row: File creation" in one for one in problems), left
+    mixed = text.replace(whole, "378835.691     378835.480        320.984")
+    assert any("a broken row: File creation" in one for one in parse(mixed).problems)
+
+
+def test_a_figure_that_is_wider_than_its_column_is_whole() -> None:
+    wide = OUTPUT.replace(
+        "        2.333          2.333          2.333", " 12345678901.333 2345678901.333 2345678901.333"
+    )
+    assert wide != OUTPUT
+    assert parse(wide).problems == ()

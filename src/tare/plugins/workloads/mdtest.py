@@ -20,6 +20,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
 from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.common.row_widths import odd_rows
 from tare.plugins.workloads.common.text import aborts, figure
 
 _TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^)]*\))?: \(of ([0-9]{1,6}) iterations\)")
@@ -43,6 +44,10 @@ _UNDONE = re.compile(
     re.IGNORECASE,
 )
 """Warnings after which mdtest continues and counts the failed operation as done (mdtest.c, aiori-POSIX.c)."""
+_BOTH = re.compile(r"""\s(["']?)-P\1(?=\s|$)""")
+"""The option that prints the rates and the times; without it, one table is printed."""
+_WIDEST = 14
+"""The least characters of a figure that is wider than its column (mdtest.c, ``%14.3f``)."""
 _TASKS = re.compile(r"([0-9]{1,9}) tasks, ([0-9]{1,15}) (?:files|directories|files/directories)")
 _WITHOUT_READS = re.compile(r"mdtest-1\.[0-8]\b")
 
@@ -100,6 +105,7 @@ class _Table:
 
     fom: str
     rows: dict[str, tuple[float | None, ...]] = dataclasses.field(default_factory=dict)
+    lines: list[str] = dataclasses.field(default_factory=list)
     has_heads: bool = False
 
     def missing(self, *, has_reads: bool) -> Iterator[str]:
@@ -110,6 +116,17 @@ class _Table:
                 if f"{kind} {what}" not in self.rows and (has_reads or what != "read"):
                     yield f"{kind} {what}"
 
+    def broken(self) -> Iterator[str]:
+        """Yield the rows that are left of two rows, or lost a part."""
+        cells = [line.split() for line in self.lines]
+        odd = set(odd_rows(cells, [*map(len, self.lines)], widest=_WIDEST))
+        for index, (line, (largest, least, mean)) in enumerate(
+            zip(self.lines, self.rows.values(), strict=True)
+        ):
+            known = [value for value in (least, mean, largest) if value is not None and not math.isnan(value)]
+            if index in odd or known != sorted(known):
+                yield " ".join(line.split())
+
 
 @dataclasses.dataclass
 class _Run:
@@ -118,6 +135,8 @@ class _Run:
     tables: list[_Table] = dataclasses.field(default_factory=list)
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     has_reads: bool = True
+    has_both: bool = False
+    """Whether it was asked for rates and times."""
     is_finished: bool = False
 
 
@@ -137,6 +156,8 @@ class _Log(LogParser):
             self._runs[-1].has_reads = _WITHOUT_READS.match(line) is None
             if launch := _LAUNCH.fullmatch(line):
                 self._runs[-1].facts |= {"ranks": int(launch[1]), "nodes": int(launch[2])}
+        elif line.startswith("Command line used: ") and self._runs:
+            self._runs[-1].has_both = _BOTH.search(line) is not None
         elif line.startswith("SUMMARY"):
             self._read_title(line)
         elif " tasks, " in line and (tasks := _TASKS.fullmatch(line)) and self._runs:
@@ -181,6 +202,8 @@ class _Log(LogParser):
             rows = tables[-1].rows
             if match[1] in rows:
                 self._findings.mixed(f"mdtest's table has two rows {match[1]}")
+            else:
+                tables[-1].lines.append(line)
             rows[match[1]] = values
             self._findings.keep(len(values))
         elif line.lstrip().startswith(("File ", "Directory ", "Tree ")):
@@ -228,7 +251,11 @@ def _faults(runs: list[_Run]) -> Iterator[str]:
             yield "a table of mdtest is missing: times stand there without rates"
         if len(set(kinds)) < len(kinds):
             yield "a run of mdtest has two tables of one kind"
+        if run.has_both and len(set(kinds)) == 1:
+            yield f"a table of mdtest is missing: -P prints rates and times, and only {kinds[0]}s are there"
         for table in run.tables:
+            for row in table.broken():
+                yield f"mdtest's table has a broken row: {row}"
             for name in table.missing(has_reads=run.has_reads):
                 yield f"mdtest's table of {table.fom}s lacks the row {name}"
         if run.tables and not any(any(values) for table in run.tables for values in table.rows.values()):
