@@ -43,6 +43,7 @@ SUMMARY time: (of 1 iterations)
    File stat                 :          0.000          0.000          0.000          0.000
    File read                 :          0.000          0.000          0.000          0.000
    File removal              :         20.984         20.983         20.984          0.000
+   File create (stonewall)   :             NA             NA        299.549             NA
    Tree creation             :          0.429          0.429          0.429          0.000
    Tree removal              :          0.000          0.000          0.000          0.000
 -- finished at 07/14/2020 15:07:48 --
@@ -303,3 +304,24 @@ def test_a_figure_that_is_wider_than_its_column_is_whole() -> None:
     )
     assert wide != OUTPUT
     assert parse(wide).problems == ()
+
+
+def test_rates_and_times_of_one_run_have_the_same_rows(corpus: Path) -> None:
+    text = (corpus / BOTH_TABLES).read_text()
+    row = next(line for line in text.splitlines(keepends=True) if "(stonewall)" in line)
+    assert parse(text.replace(row, "")).problems == (
+        "one of mdtest's tables of rates and times lacks the row File create (stonewall)",
+    )
+
+
+def test_times_of_another_run_are_refused(corpus: Path) -> None:
+    rates = (corpus / "mdtest/05-io500-4.1.0-stat.txt").read_text().partition("SUMMARY time")[0]
+    times = (corpus / "mdtest/06-io500-nan-sol.txt").read_text().partition("SUMMARY time")
+    problems = parse(rates + times[1] + times[2]).problems
+    assert any("File creation took 502.852 s and has no rate" in one for one in problems)
+
+
+def test_a_table_has_files_or_directories(corpus: Path) -> None:
+    text = (corpus / "mdtest/04-io500-1.9.3-cern.txt").read_text()
+    left = re.sub(r"(?m)^   File .*\n", "", text)
+    assert any("lacks the row File or Directory creation" in one for one in parse(left).problems)

@@ -48,6 +48,8 @@ _BOTH = re.compile(r"""\s(["']?)-P\1(?=\s|$)""")
 """The option that prints the rates and the times; without it, one table is printed."""
 _WIDEST = 14
 """The least characters of a figure that is wider than its column (mdtest.c, ``%14.3f``)."""
+_LONG_S = 1000
+"""A rate that is printed as 0.000 is of an operation that took longer, or was not selected."""
 _TASKS = re.compile(r"([0-9]{1,9}) tasks, ([0-9]{1,15}) (?:files|directories|files/directories)")
 _WITHOUT_READS = re.compile(r"mdtest-1\.[0-8]\b")
 
@@ -111,6 +113,8 @@ class _Table:
     def missing(self, *, has_reads: bool) -> Iterator[str]:
         """Yield the names of the missing rows, out of those that every version prints."""
         kinds = {"Tree", *(name.split()[0] for name in self.rows)}
+        if len(kinds) == 1:
+            yield "File or Directory creation"
         for kind in sorted(kinds):
             for what in _NEEDED[kind]:
                 if f"{kind} {what}" not in self.rows and (has_reads or what != "read"):
@@ -152,12 +156,8 @@ class _Log(LogParser):
         if line.startswith("-- started at"):
             self._runs.append(_Run())
             self._findings.begin()
-        elif line.startswith("mdtest-") and self._runs:
-            self._runs[-1].has_reads = _WITHOUT_READS.match(line) is None
-            if launch := _LAUNCH.fullmatch(line):
-                self._runs[-1].facts |= {"ranks": int(launch[1]), "nodes": int(launch[2])}
-        elif line.startswith("Command line used: ") and self._runs:
-            self._runs[-1].has_both = _BOTH.search(line) is not None
+        elif line.startswith(("mdtest-", "Command line used: ")) and self._runs:
+            self._read_call(self._runs[-1], line)
         elif line.startswith("SUMMARY"):
             self._read_title(line)
         elif " tasks, " in line and (tasks := _TASKS.fullmatch(line)) and self._runs:
@@ -179,6 +179,15 @@ class _Log(LogParser):
         """Read a last line without a line end, if it is the closing line."""
         if line.startswith("-- finished at"):
             self.read(line)
+
+    def _read_call(self, run: _Run, line: str) -> None:
+        """Read the line with the version, or the one with the options."""
+        if line.startswith("Command"):
+            run.has_both = _BOTH.search(line) is not None
+            return
+        run.has_reads = _WITHOUT_READS.match(line) is None
+        if launch := _LAUNCH.fullmatch(line):
+            run.facts |= {"ranks": int(launch[1]), "nodes": int(launch[2])}
 
     def _read_title(self, line: str) -> None:
         if match := _TITLE.match(line):
@@ -253,6 +262,8 @@ def _faults(runs: list[_Run]) -> Iterator[str]:
             yield "a run of mdtest has two tables of one kind"
         if run.has_both and len(set(kinds)) == 1:
             yield f"a table of mdtest is missing: -P prints rates and times, and only {kinds[0]}s are there"
+        if kinds == ["rate", "time"]:
+            yield from _contradictions(*run.tables)
         for table in run.tables:
             for row in table.broken():
                 yield f"mdtest's table has a broken row: {row}"
@@ -260,6 +271,16 @@ def _faults(runs: list[_Run]) -> Iterator[str]:
                 yield f"mdtest's table of {table.fom}s lacks the row {name}"
         if run.tables and not any(any(values) for table in run.tables for values in table.rows.values()):
             yield "mdtest's table holds nothing but zeros: nothing was run"
+
+
+def _contradictions(rates: _Table, times: _Table) -> Iterator[str]:
+    """Yield what the two tables of one run do not have in common."""
+    for name in rates.rows.keys() ^ times.rows.keys():
+        yield f"one of mdtest's tables of rates and times lacks the row {name}"
+    for name in rates.rows.keys() & times.rows.keys():
+        rate, time = rates.rows[name][-1], times.rows[name][-1]
+        if rate == 0 and time is not None and 0 < time < _LONG_S:
+            yield f"mdtest's tables are of several runs: {name} took {time} s and has no rate"
 
 
 def _foms(

@@ -263,7 +263,7 @@ class OsuLog(LogParser):
         rows = table.rows_in(lines)
         if not rows:
             return False
-        table.add(rows)
+        table.add(rows, lines)
         self._findings.keep(table.n_figures * len(rows))
         if table.validation is not None:
             for row, line in zip(rows, lines.split("\n"), strict=True):

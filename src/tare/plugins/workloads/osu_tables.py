@@ -17,6 +17,7 @@ import msgspec
 
 from tare.core.counting import count
 from tare.core.values import Scalar
+from tare.plugins.workloads.common.row_widths import odd_rows
 
 COLUMNS = {
     "latency (us)": "latency",
@@ -56,6 +57,8 @@ _SIZE = r"[0-9]{1,15}"
 _FIGURE = r"[0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?"
 _GAPS = r"[^\S\n]+"
 _MULTI_LATENCY = "multi latency"
+_WIDEST = 10
+"""The least characters of a cell that may be wider than its column (osu_util.h, ``%-10d%18.2f``)."""
 
 
 def is_figure(head: str) -> bool:
@@ -147,6 +150,8 @@ class Table:
     validation: int | None = None
     """The index of the column with the result of data validation."""
     rows: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    widths: list[int] = dataclasses.field(default_factory=list)
+    """How many characters each row has."""
     windows: tuple[int, ...] | None = None
     """The windows of the columns if they vary (osu_mbw_mr -V), empty before their heads; else None."""
     rates: list[tuple[str, ...]] | None = None
@@ -185,9 +190,11 @@ class Table:
         words = iter(lines.split())
         return list(zip(*[words] * len(self.heads), strict=True))
 
-    def add(self, rows: Iterable[tuple[str, ...]]) -> None:
-        """Add rows, which are those of message rates below their heading."""
+    def add(self, rows: Iterable[tuple[str, ...]], lines: str) -> None:
+        """Add the rows in `lines`, which are those of message rates below their heading."""
         (self.rows if self.rates is None else self.rates).extend(rows)
+        if self.rates is None:
+            self.widths += [len(line.rstrip()) for line in lines.splitlines()]
 
     @functools.cached_property
     def sizes(self) -> list[int]:
@@ -217,6 +224,8 @@ class Table:
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {count(size, 'byte')} to {following} instead of {2 * size or 1}"
+            for odd in odd_rows(self.rows, self.widths, widest=_WIDEST):
+                yield f"has a row that lost a part, as its width shows: {' '.join(self.rows[odd])}"
             if self.windows is not None and [row[0] for row in self.rates or ()] != [
                 row[0] for row in self.rows
             ]:

@@ -1,7 +1,7 @@
 """Find the rows of a table that lost a part: programs that pad their columns print rows of one width.
 
 A hole in an output may join the beginning of a row to the end of a later one. What is left may look like a
-whole row, such as ``8        1.22`` of ``8        1.20`` and ``16       3.22``; only its width is another one.
+whole row, such as ``8        1.22`` of ``8        1.20`` and ``16       3.22``; only its width is another.
 """
 
 from __future__ import annotations
