@@ -291,7 +291,7 @@ def test_times_are_no_rates_where_just_the_rest_of_the_rates_is_lost(corpus: Pat
 def test_a_row_that_two_rows_left_is_broken(corpus: Path) -> None:
     text = (corpus / BOTH_TABLES).read_text()
     whole = "378835.691     378835.480     378835.575"
-    for left in ("378835.691     378835.480     378835.5", "3.691     378835.480     378835.575"):
+    for left in ("3.691     378835.480     378835.575", "378835.691     35.480     378835.575"):
         problems = parse(text.replace(whole, left)).problems
         assert any("mdtest's table has a broken row: File creation" in one for one in problems), left
     mixed = text.replace(whole, "378835.691     378835.480        320.984")

@@ -9,13 +9,14 @@ import pytest
 
 from support.outputs import parse
 from tare.core.workload import Parsed
-from tare.plugins.workloads.common.row_widths import odd_rows
+from tare.plugins.workloads.common.row_widths import Shape, odd_rows, shape
 from workloads.collection import text_of
 
 TABLES = [
     ("osu.latency", "osu/13-latency-impi-verbs-v5.6.2.out"),
     ("osu.bw", "osu/14-bw-ompi4-ucx-v5.6.out"),
     ("osu.allreduce", "osu/25-polaris-host-allreduce-v5.3-64rank.dat"),
+    ("imb.pingpong", "imb/07-pingpong-ompi4-ucx.out"),
     ("osu.alltoall", "osu/16-alltoall-ompi4-roce.out"),
 ]
 
@@ -39,17 +40,21 @@ def test_a_hole_within_a_table_changes_no_figure_in_silence(workload: str, name:
         assert not changed or parsed.problems, text[at - 60 : at] + "|" + text[at : at + size] + "|"
 
 
+def shapes(rows: list[str]) -> list[Shape]:
+    return [shape(row.split(), len(row)) for row in rows]
+
+
+PADDED = [f"{size:<10}{1 + size / 100:>18.2f}" for size in (1, 2, 4, 8, 1024)]
+
+
 def test_rows_that_are_not_padded_have_no_width() -> None:
-    rows = [["1", "1.50"], ["2", "1.50"], ["4", "1.75"], ["1024", "12.50"], ["2048", "13.00"]]
-    assert odd_rows(rows, [len(" ".join(row)) for row in rows], widest=10) == []
+    assert odd_rows(shapes([" ".join(row.split()) for row in PADDED]), overflow=10) == []
 
 
-def test_the_row_with_another_width_is_found() -> None:
-    rows = [["1", "1.50"], ["2", "1.50"], ["4", "11.75"], ["8", "1.22"], ["16", "1.80"]]
-    assert odd_rows(rows, [28, 28, 28, 25, 28], widest=10) == [3]
-    assert odd_rows(rows, [28, 28, 28, 31, 28], widest=10) == [3]
+@pytest.mark.parametrize("odd", ["8           1.08", f"8{'1.08':>40}"])
+def test_the_row_with_another_width_is_found(odd: str) -> None:
+    assert odd_rows(shapes([*PADDED, odd, *PADDED]), overflow=10) == [len(PADDED)]
 
 
 def test_a_cell_that_is_wider_than_its_column_makes_a_longer_row() -> None:
-    rows = [["1", "1.50"], ["2", "1.50"], ["4", "11.75"], ["8", "1.22"], ["16", "1234567890.80"]]
-    assert odd_rows(rows, [28, 28, 28, 28, 31], widest=10) == []
+    assert odd_rows(shapes([*PADDED, f"8{'1234567890.08':>40}"]), overflow=10) == []

@@ -20,7 +20,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
 from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
-from tare.plugins.workloads.common.row_widths import odd_rows
+from tare.plugins.workloads.common.row_widths import odd_rows, shape
 from tare.plugins.workloads.common.text import aborts, figure
 
 _TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^)]*\))?: \(of ([0-9]{1,6}) iterations\)")
@@ -46,7 +46,7 @@ _UNDONE = re.compile(
 """Warnings after which mdtest continues and counts the failed operation as done (mdtest.c, aiori-POSIX.c)."""
 _BOTH = re.compile(r"""\s(["']?)-P\1(?=\s|$)""")
 """The option that prints the rates and the times; without it, one table is printed."""
-_WIDEST = 14
+_OVERFLOW = 14
 """The least characters of a figure that is wider than its column (mdtest.c, ``%14.3f``)."""
 _LONG_S = 1000
 """A rate that is printed as 0.000 is of an operation that took longer, or was not selected."""
@@ -122,8 +122,7 @@ class _Table:
 
     def broken(self) -> Iterator[str]:
         """Yield the rows that are left of two rows, or lost a part."""
-        cells = [line.split() for line in self.lines]
-        odd = set(odd_rows(cells, [*map(len, self.lines)], widest=_WIDEST))
+        odd = odd_rows([shape(line.split(), len(line)) for line in self.lines], overflow=_OVERFLOW)
         for index, (line, (largest, least, mean)) in enumerate(
             zip(self.lines, self.rows.values(), strict=True)
         ):

@@ -17,7 +17,7 @@ import msgspec
 
 from tare.core.counting import count
 from tare.core.values import Scalar
-from tare.plugins.workloads.common.row_widths import odd_rows
+from tare.plugins.workloads.common.row_widths import odd_rows, shape
 
 COLUMNS = {
     "latency (us)": "latency",
@@ -57,7 +57,7 @@ _SIZE = r"[0-9]{1,15}"
 _FIGURE = r"[0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?"
 _GAPS = r"[^\S\n]+"
 _MULTI_LATENCY = "multi latency"
-_WIDEST = 10
+_OVERFLOW = 10
 """The least characters of a cell that may be wider than its column (osu_util.h, ``%-10d%18.2f``)."""
 
 
@@ -224,7 +224,7 @@ class Table:
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {count(size, 'byte')} to {following} instead of {2 * size or 1}"
-            for odd in odd_rows(self.rows, self.widths, widest=_WIDEST):
+            for odd in odd_rows([*map(shape, self.rows, self.widths)], overflow=_OVERFLOW):
                 yield f"has a row that lost a part, as its width shows: {' '.join(self.rows[odd])}"
             if self.windows is not None and [row[0] for row in self.rates or ()] != [
                 row[0] for row in self.rows
