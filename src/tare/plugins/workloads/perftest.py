@@ -193,6 +193,8 @@ class _Log(LogParser):
         if row and len(row) % len(table.heads) == 0:
             is_whole = len(row) == len(table.heads) and is_indented == table.is_indented
             if is_whole and _ROW.fullmatch(cells) and table.is_printed(row):
+                if not table.is_consistent(row):
+                    self._problems.setdefault(f"the table has a row that contradicts itself: {' '.join(row)}")
                 table.rows.setdefault(row)
                 table.reports.append(row)
                 self._findings.keep(len(row) - 1)

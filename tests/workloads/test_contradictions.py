@@ -1,0 +1,69 @@
+"""Figures of one row that contradict each other: it lost digits, is of two rows, or has another unit."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.outputs import parse
+from tare.plugins.workloads.common.rounded import Rounded, rounded
+from workloads.collection import text_of
+
+MEGABYTES, GIGABITS = (
+    "perftest/02-superbench-all-sizes.log",
+    "perftest/05-ib_read_bw-gbits-all-sizes.extract.txt",
+)
+
+
+def problems(workload: str, text: str) -> str:
+    return "; ".join(parse(workload, text).problems)
+
+
+@pytest.mark.parametrize(
+    ("printed", "least", "most"),
+    [("12.30", 12.295, 12.305), ("7", 6.5, 7.5), ("0.00", 0, 0.005), ("1.5e+03", 1450, 1550)],
+)
+def test_a_printed_figure_stands_for_what_is_rounded_to_it(printed: str, least: float, most: float) -> None:
+    assert rounded(printed) == pytest.approx(Rounded(least, most))
+
+
+@pytest.mark.parametrize("printed", ["", "nan", "-1", "1,5", "***"])
+def test_what_is_no_amount_is_not_rounded(printed: str) -> None:
+    assert rounded(printed) is None
+
+
+@pytest.mark.parametrize(
+    ("workload", "name", "whole", "left"),
+    [
+        ("perftest.write_bw", MEGABYTES, "1311.59", "131.59"),
+        ("perftest.write_bw", MEGABYTES, "2.686135", "2.486135"),
+        ("perftest.read_bw", GIGABITS, "0.090863", "0.090963"),
+        ("perftest.read_lat", "perftest/04-ib_read_lat-worker.extract.txt", " 5.35 ", " 5.95 "),
+    ],
+)
+def test_a_row_of_perftest_that_contradicts_itself_is_told(
+    workload: str, name: str, whole: str, left: str
+) -> None:
+    text = text_of(name)
+    assert whole in text
+    assert "contradicts itself" not in problems(workload, text)
+    assert "the table has a row that contradicts itself" in problems(workload, text.replace(whole, left, 1))
+
+
+@pytest.mark.parametrize("unit", ["MB/sec", "MiB/sec"])
+def test_the_unit_of_perftest_is_that_of_its_rows(unit: str) -> None:
+    text = text_of(GIGABITS).replace("Gb/sec", unit)
+    assert "contradicts itself" in problems("perftest.read_bw", text)
+
+
+def test_a_bandwidth_of_both_directions_may_be_twice_that_of_the_message_rate() -> None:
+    text = (
+        " RDMA_Write Bidirectional BW Test\n"
+        " #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]\n"
+        " 65536      5000             186.25             {}                 0.177574\n"
+        "---------------------------------------------------------------------------------------\n"
+    )
+    for total in ("186.20", "93.10"):
+        assert problems("perftest.write_bw", text.format(total)) == ""
+    assert "contradicts" in problems("perftest.write_bw", text.format("46.55"))
+    one_way = text.replace("Bidirectional ", "")
+    assert "contradicts" in problems("perftest.write_bw", one_way.format("186.20"))
