@@ -67,3 +67,51 @@ def test_a_bandwidth_of_both_directions_may_be_twice_that_of_the_message_rate() 
     assert "contradicts" in problems("perftest.write_bw", text.format("46.55"))
     one_way = text.replace("Bidirectional ", "")
     assert "contradicts" in problems("perftest.write_bw", one_way.format("186.20"))
+
+
+STREAM = "stream/06-virtualclient-ok.txt"
+CUDA = "stream/04-cuda-GiBs-8-tables.out"
+
+
+@pytest.mark.parametrize("unit", ["GB/s", "MiB/s"])
+def test_the_unit_of_stream_is_that_of_its_rows(unit: str) -> None:
+    """The arrays and the times are printed, so a head with another unit than the rates is refused."""
+    text = text_of(STREAM).replace("Best Rate MB/s", f"Best Rate {unit}")
+    assert "rate and least time are not of its arrays" in problems("stream", text)
+
+
+def test_a_rate_of_stream_in_gigabytes_below_megabytes_is_refused() -> None:
+    text = text_of(STREAM)
+    for rate in ("18514.5", "18333.8", "23043.7", "23314.0"):
+        text = text.replace(rate, f"{float(rate) / 1000:.4f}")
+    assert "rate and least time are not of its arrays" in problems("stream", text)
+    assert problems("stream", text.replace("Best Rate MB/s", "Best Rate GB/s")) == ""
+
+
+@pytest.mark.parametrize("head", ["Best Rate KB/s ", "Rate (MFLOP/s)", "Best Rate      "])
+def test_an_unknown_unit_of_stream_is_told(head: str) -> None:
+    text = text_of(STREAM).replace("Best Rate MB/s", head)
+    parsed = parse("stream", text)
+    assert parsed.measurements == ()
+    assert "STREAM's table has an unknown unit: Function" in "; ".join(parsed.problems)
+
+
+@pytest.mark.parametrize("head", ["Rate [GB/s] ", "Rate GBytes/sec"])
+def test_other_spellings_of_the_unit_are_read(head: str) -> None:
+    text = text_of(STREAM)
+    for rate in ("18514.5", "18333.8", "23043.7", "23314.0"):
+        text = text.replace(rate, f"{float(rate) / 1000:.4f}")
+    parsed = parse("stream", text.replace("Best Rate MB/s", head))
+    assert parsed.problems == ()
+    assert {one.fom: one.value for one in parsed.measurements}["copy"] == pytest.approx(18514.5)
+
+
+def test_rows_of_stream_without_the_size_of_their_arrays_agree_with_each_other() -> None:
+    text = text_of(CUDA)
+    assert problems("stream", text) == ""
+    assert "not of its arrays" in problems("stream", text.replace("748.8937", "48.8937"))
+
+
+@pytest.mark.parametrize(("whole", "left"), [("18514.5", "1514.5"), ("0.231979", "0.241979")])
+def test_a_row_of_stream_that_lost_digits_is_told(whole: str, left: str) -> None:
+    assert "not of its arrays" in problems("stream", text_of(STREAM).replace(whole, left))
