@@ -1,0 +1,68 @@
+"""Columns whose heads are damaged, wrapped or unknown are told: no figure is lost without a word."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from support.outputs import parse
+from tare.plugins.workloads.common.heads import Unknown, unknown_heads
+from workloads.collection import text_of
+
+IOR = "ior/16-cgpu-direct-32threads.out"
+WANTED, OTHERS = {"total(s)", "Mean Latency Microseconds"}, {"iter"}
+
+
+def problems(workload: str, text: str) -> str:
+    return "; ".join(parse(workload, text).problems)
+
+
+@pytest.mark.parametrize("name", ["total(s", "tot(s)", "otal(s)", "totsrun: job 7 is queuedal(s)"])
+def test_what_is_left_of_a_head_is_known(name: str) -> None:
+    assert [*unknown_heads([name], WANTED, OTHERS)] == [Unknown(name, "total(s)")]
+
+
+@pytest.mark.parametrize("name", ["queue(s)", "t", "Minimum Latency Microseconds", "total(s)2"])
+def test_a_head_that_resembles_none_is_only_unknown(name: str) -> None:
+    assert [*unknown_heads([name], WANTED, OTHERS)] == [Unknown(name, None)]
+
+
+def test_known_heads_are_not_unknown() -> None:
+    assert [*unknown_heads([*WANTED, *OTHERS], WANTED, OTHERS)] == []
+
+
+@pytest.mark.parametrize(
+    ("whole", "left"), [("wr/rd(s)", "wr/(s)"), ("bw(MiB/s)", "bw(MB/s)"), ("Mean(OPs)", "Mean(Os)")]
+)
+def test_a_damaged_head_of_ior_is_told(whole: str, left: str) -> None:
+    text = text_of(IOR)
+    assert whole in text
+    assert f"which may be '{whole}'" in problems("ior", text.replace(whole, left.ljust(len(whole))))
+
+
+def test_an_unknown_column_of_ior_is_told_and_the_others_are_read() -> None:
+    text = text_of(IOR)
+    parsed = parse("ior", text.replace("Stonewall(s)", "Energy(J)   "))
+    assert parsed.problems == ()
+    assert parsed.measurements == parse("ior", text).measurements
+    assert any(one.startswith("IOR's column Energy(J) is left out") for one in parsed.left_out)
+
+
+@pytest.mark.parametrize("width", [72, 80])
+def test_a_wrapped_table_of_ior_is_told(width: int) -> None:
+    text = text_of(IOR)
+    wrapped = re.sub(rf"(?m)^(.{{{width}}})(?=.)", r"\1\n", text)
+    parsed = parse("ior", wrapped)
+    assert "the heads of IOR's table are cut short" in "; ".join(parsed.problems)
+    assert parsed.measurements == ()
+
+
+@pytest.mark.parametrize(
+    ("whole", "left"),
+    [(r"(?m)^(write +)7020 ", r"\g<1>720 "), (r"(?m)^(write +)7019\.75 ", r"\g<1>7119.75 ")],
+)
+def test_a_summary_of_ior_is_that_of_its_rows(whole: str, left: str) -> None:
+    text, n_times = re.subn(whole, left, text_of(IOR), count=1)
+    assert n_times == 1
+    assert "of IOR is not that of its writes" in problems("ior", text)
