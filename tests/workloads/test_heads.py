@@ -66,3 +66,22 @@ def test_a_summary_of_ior_is_that_of_its_rows(whole: str, left: str) -> None:
     text, n_times = re.subn(whole, left, text_of(IOR), count=1)
     assert n_times == 1
     assert "of IOR is not that of its writes" in problems("ior", text)
+
+
+@pytest.mark.parametrize(
+    "name", ["elbencho/01-resfile-write-stonewall-01threads.out", "elbencho/06-iops-direct.out"]
+)
+def test_a_phase_of_elbencho_that_moves_data_has_its_operations(name: str) -> None:
+    text = text_of(name)
+    assert problems("elbencho.write", text) == ""
+    left, n_times = re.subn(r"(?m)^ +IOPS .*\n", "", text, count=1)
+    assert n_times == 1
+    assert "lines are missing: rate or total of iops of phase WRITE" in problems("elbencho.write", left)
+
+
+def test_a_phase_of_elbencho_with_one_block_in_each_file_has_no_operations() -> None:
+    """elbencho leaves them out, as they are the files per second (Statistics.cpp)."""
+    text = text_of("elbencho/08-nersc-storage_sweep-losf.txt")
+    write = text[text.index("\nWRITE ") :].partition("---")[0]
+    assert ("IOPS" in write, "Throughput" in write, "Files/s" in write) == (False, True, True)
+    assert problems("elbencho.write", text) == ""
