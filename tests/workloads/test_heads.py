@@ -85,3 +85,47 @@ def test_a_phase_of_elbencho_with_one_block_in_each_file_has_no_operations() -> 
     write = text[text.index("\nWRITE ") :].partition("---")[0]
     assert ("IOPS" in write, "Throughput" in write, "Files/s" in write) == (False, True, True)
     assert problems("elbencho.write", text) == ""
+
+
+CSV = "netperf/02-tcp_rr-omni-csv.txt"
+
+
+@pytest.mark.parametrize(
+    ("whole", "left"),
+    [
+        ("Stddev Latency Microseconds", "Stddev Lacroseconds"),
+        (
+            "Local Transport Retransmissions",
+            "Local srun: job 7 has been queued\nTransport Retransmissions",
+        ),
+    ],
+)
+def test_a_damaged_name_of_netperfs_csv_is_told(whole: str, left: str) -> None:
+    text = text_of(CSV)
+    assert (whole in text, problems("netperf.tcp_rr", text)) == (True, "")
+    assert f"which may be {whole!r}" in problems("netperf.tcp_rr", text.replace(whole, left, 1))
+
+
+def test_a_damaged_name_of_netperfs_pairs_is_told() -> None:
+    text = "THROUGHPUT=1405.50\nTHROUGHPUT_UNITS=Trans/s\nMEAN_LATENCY=700.1\nLOCAL_CPU_METHOD=S\n"
+    assert problems("netperf.tcp_rr", text) == ""
+    assert "which may be 'MEAN_LATENCY'" in problems("netperf.tcp_rr", text.replace("MEAN_L", "MEANL"))
+
+
+def test_the_rest_of_a_number_is_no_rate_of_netperf() -> None:
+    text = text_of(CSV).replace("\n1405.50,", "\n14srun: job 7 is queued\n05.50,")
+    assert not any(one.fom == "transactions" for one in parse("netperf.tcp_rr", text).measurements)
+    assert problems("netperf.tcp_rr", text) == "netperf's result is missing"
+
+
+def test_a_wrapped_row_of_netperf_is_told() -> None:
+    text = (
+        "MIGRATED TCP STREAM TEST from 0.0.0.0 (0.0.0.0) port 0 AF_INET to 10.0.0.2 () port 0 AF_INET\n"
+        "Recv   Send    Send                          Utilization       Service Demand\n"
+        "Socket Socket  Message  Elapsed              Send     Recv     Send    Recv\n"
+        "Size   Size    Size     Time     Throughput  local    remote   local   remote\n"
+        "bytes  bytes   bytes    secs.    10^6bits/s  % S      % S      us/KB   us/KB\n\n"
+        " 87380  16384  16384    10.00      9386.80   3.21     12.20    0.056   0.852\n"
+    )
+    assert problems("netperf.tcp_stream", text) == ""
+    assert "netperf's row is cut short" in problems("netperf.tcp_stream", text.replace("   0.852", "\n0.852"))
