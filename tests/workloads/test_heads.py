@@ -113,7 +113,7 @@ def test_a_damaged_name_of_netperfs_pairs_is_told() -> None:
 
 
 def test_the_rest_of_a_number_is_no_rate_of_netperf() -> None:
-    text = text_of(CSV).replace("\n1405.50,", "\n14srun: job 7 is queued\n05.50,")
+    text = text_of(CSV).replace("\n1405.50,", "\n05.50,")
     assert not any(one.fom == "transactions" for one in parse("netperf.tcp_rr", text).measurements)
     assert problems("netperf.tcp_rr", text) == "netperf's result is missing"
 
@@ -129,3 +129,43 @@ def test_a_wrapped_row_of_netperf_is_told() -> None:
     )
     assert problems("netperf.tcp_stream", text) == ""
     assert "netperf's row is cut short" in problems("netperf.tcp_stream", text.replace("   0.852", "\n0.852"))
+
+
+def test_a_row_that_a_message_parts_is_no_name_of_netperf() -> None:
+    text = text_of(CSV).replace("\n1405.50,", "\n1405.srun: job 7 is queued\n50,")
+    assert "netperf's row is broken: 1405.srun" in problems("netperf.tcp_rr", text)
+    assert not any(one.fom == "transactions" for one in parse("netperf.tcp_rr", text).measurements)
+
+
+@pytest.mark.parametrize(("whole", "left"), [(",735,", ",73,"), (",600,900,", ",600,90,")])
+def test_latencies_of_netperf_grow(whole: str, left: str) -> None:
+    text = text_of(CSV)
+    assert whole in text
+    assert "netperf's row contradicts itself" in problems("netperf.tcp_rr", text.replace(whole, left))
+
+
+def test_a_damaged_head_of_perftest_is_told() -> None:
+    text = text_of("perftest/01-superbench-8M.log")
+    assert "which may be 'MsgRate[Mpps]'" in problems(
+        "perftest.write_bw", text.replace("MsgRate[Mpps]", "MsgRatpps]")
+    )
+
+
+def test_the_mean_of_iors_operations_is_not_less_than_the_least() -> None:
+    name = "ior/15-io500-CRLF-pgs-gcp.txt"
+    text, n_times = re.subn(r"(7223\.97 +7223\.97 +7)223\.97", r"\1", text_of(name))
+    assert n_times == 1
+    assert "IOR's table has a broken row" in problems("ior", text)
+
+
+@pytest.mark.parametrize("left", ["DROPACHE ", "DRO ", "ROPCACHE "])
+def test_a_damaged_name_of_a_phase_of_elbencho_is_told(left: str) -> None:
+    text = text_of("elbencho/08-nersc-storage_sweep-losf.txt")
+    damaged = text.replace("DROPCACHE ", left, 1)
+    assert (damaged != text, problems("elbencho.write", text)) == (True, "")
+    assert f"a row of elbencho is broken: {left}Elapsed ms" in problems("elbencho.write", damaged)
+
+
+def test_a_phase_of_elbencho_that_is_not_known_is_read() -> None:
+    text = text_of("elbencho/06-iops-direct.out").replace("WRITE     Elapsed", "RWMIX30   Elapsed")
+    assert "is broken" not in problems("elbencho.write", text)

@@ -17,7 +17,7 @@ from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.common.text import figure
-from tare.plugins.workloads.elbencho_facts import command_facts, csv_facts
+from tare.plugins.workloads.elbencho_facts import command_facts, csv_facts, is_damaged_phase
 
 MEBIBYTE = 1 << 20
 _COARSE = 100
@@ -174,6 +174,8 @@ class TextReader:
                 first, last = _milliseconds(match[2] or match[4]), _milliseconds(match[3] or match[5])
                 figures = {("time_first", False): first, ("time", False): last}
                 self._open = Phase(match[1], figures, facts=self._facts)
+                if is_damaged_phase(match[1]):
+                    self._break(line)
             elif _BLOCK_HEAD.match(line):
                 self._break(line)
         elif line.startswith("COMMAND LINE: "):
@@ -341,6 +343,7 @@ class CsvReader:
             return
         row = dict(zip(self._columns, values, strict=True))
         self.broken_rows += any(cell and figure(cell) is None for cell in _figure_cells(row))
+        self.broken_rows += is_damaged_phase(row.get("operation", ""))
         phase = Phase(row.get("operation", ""), dict(_csv_figures(row)), facts=dict(csv_facts(row)))
         if phase.name not in _SILENT and hash(line) in self._seen:  # each row has a time stamp
             self._findings.mixed("a row of CSV stands there twice")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 
 from tare.plugins.workloads.common.heads import Unknown, unknown_heads
+from tare.plugins.workloads.common.text import figure
 
 ROW_COLUMNS = {
     "bw(MiB/s)": "row_bandwidth",
@@ -49,14 +51,21 @@ def unknown_columns(columns: Sequence[str]) -> Iterator[Unknown]:
     return unknown_heads(columns, {**ROW_COLUMNS, **SUMMARY_COLUMNS}, _OTHERS)
 
 
+def is_sorted(summary: Mapping[str, str]) -> bool:
+    """Return whether the least, mean and largest rates in a summary grow."""
+    for unit in ("MiB", "OPs"):
+        words = [summary.get(f"{name}({unit})", "") for name in ("Min", "Mean", "Max")]
+        rates = [value for value in map(figure, words) if value is not None and not math.isnan(value)]
+        if rates != sorted(rates):
+            return False
+    return True
+
+
 def contradiction(rows: Sequence[Mapping[str, float]], summary: Mapping[str, float]) -> str:
     """Return in words how a summary is not that of all `rows` of its test; empty if it is."""
-    least, mean, most = (summary.get(name) for name in ("bandwidth_min", "bandwidth", "bandwidth_max"))
-    known = [value for value in (least, mean, most) if value is not None]
-    if known != sorted(known):
-        return "its least, mean and largest bandwidth do not grow"
     rates = [row["row_bandwidth"] for row in rows if "row_bandwidth" in row]
-    for name, printed, found in (("least", least, min), ("largest", most, max)):
+    for name, fom, found in (("least", "bandwidth_min", min), ("largest", "bandwidth_max", max)):
+        printed = summary.get(fom)
         if printed is not None and len(rates) == len(rows) > 0 and not _are_one(found(rates), printed):
             return f"its {name} bandwidth is {printed}, and that of its rows {found(rates)}"
     return ""

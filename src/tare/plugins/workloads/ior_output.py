@@ -25,6 +25,7 @@ from tare.plugins.workloads.ior_checks import (
     SUMMARY_COLUMNS,
     contradiction,
     is_cut,
+    is_sorted,
     unknown_columns,
 )
 from tare.plugins.workloads.ior_json import TASK_OFFSETS, TIMES, Document, JsonReader
@@ -215,7 +216,8 @@ class IorLog(LogParser):
         row = dict(zip(self._columns, words, strict=True))
         columns = SUMMARY_COLUMNS if self._is_summary else ROW_COLUMNS
         cells = (row[name] for name in columns if name in row)
-        if any(figure(cell) is None and cell not in _NOTHING for cell in cells):
+        is_broken = any(figure(cell) is None and cell not in _NOTHING for cell in cells)
+        if is_broken or (self._is_summary and not is_sorted(row)):
             self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
             return
         self._findings.keep(len(words))

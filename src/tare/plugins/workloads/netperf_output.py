@@ -35,6 +35,7 @@ _N_PROCESSORS = len(("% local", "% remote", "us local", "us remote"))
 _UNKNOWN = -1.0
 """What netperf prints for a value that it does not know."""
 _NAMES_OF_CSV = re.compile(r"[A-Z]\w* ?\w*[^,]*,")
+_NAME_OF_PERCENTILE = re.compile(r"[0-9]{1,2}th ")
 _UNIT = re.compile(r"10\^[369]bits/s|[KMG]?Bytes */s")
 _LONG = {
     "REQUEST/RESPONSE": "RR",
@@ -166,6 +167,7 @@ class NetperfLog(LogParser):
         result.facts |= _message({kind: value for kind, value in sizes.items() if value.isdecimal()})
         result.figures += figures
         result.faults += damaged_names(values)
+        result.faults += _disorder(figures)
         for name, value in values.items():
             if name in NAMES and value.strip() and not _NUMBER.fullmatch(value.strip()):
                 result.faults.append(f"netperf's {name} is {value.strip()[:40]!r}, which is no number")
@@ -215,8 +217,12 @@ class NetperfLog(LogParser):
                 )
                 self._findings.keep()
                 self._heads = []
-        elif self._heads:
+        elif self._heads and _NAME_OF_PERCENTILE.match(line):
             self._read_names(line)
+        elif self._heads:  # names do not begin with other numbers
+            self._last().faults.append(f"netperf's row is broken: {line[:200]}")
+            self._findings.keep()
+            self._heads = []
         elif self._table is not None:
             self._last().faults += self._table.faults(line.split())
             for figure in self._table.figures(line.split()):
@@ -266,6 +272,18 @@ def _names(above: tuple[str, ...]) -> list[str]:
     starts = [0, *(at + 1 for at in ends if at + 1 < width and at + 1 not in blank)]
     columns = [[line[start:end].strip() for line in lines] for start, end in pairwise([*starts, width])]
     return [" ".join(filter(None, column)) for column in columns]
+
+
+def _disorder(figures: list[tuple[str, float, float | None]]) -> Iterator[str]:
+    """Yield a fault if the latencies of one result do not grow as they must."""
+    found = {(fom, percentile): value for fom, value, percentile in figures if value != _UNKNOWN}
+    for names in (
+        [("latency_percentile", one) for one in (50.0, 90.0, 99.0)],
+        [("latency_min", None), ("latency", None), ("latency_max", None)],
+    ):
+        latencies = [found[name] for name in names if name in found]
+        if latencies != sorted(latencies):
+            yield f"netperf's row contradicts itself: latencies of {', '.join(map(str, latencies))}"
 
 
 def _message(sizes: Mapping[str, str]) -> dict[str, Scalar]:

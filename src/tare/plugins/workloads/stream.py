@@ -167,7 +167,12 @@ class _Log(LogParser):
         words = match[2].split()
         rate = figure(words[0])
         is_whole = len(words) == self._width if self._width else len(words) > 1
-        if rate is None or rate < 0 or not is_whole or any(figure(word) is None for word in words):
+        if (
+            rate is None
+            or rate < 0
+            or not is_whole
+            or any(figure(word) is None or word.endswith(".") for word in words)
+        ):
             self._findings.problem(f"STREAM's table has a broken row: {' '.join(line.split())}")
         else:
             if self._width is not None and not self._is_consistent(match[1].lower(), words, self._scale):
