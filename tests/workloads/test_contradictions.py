@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from support.outputs import parse
@@ -115,3 +117,33 @@ def test_rows_of_stream_without_the_size_of_their_arrays_agree_with_each_other()
 @pytest.mark.parametrize(("whole", "left"), [("18514.5", "1514.5"), ("0.231979", "0.241979")])
 def test_a_row_of_stream_that_lost_digits_is_told(whole: str, left: str) -> None:
     assert "not of its arrays" in problems("stream", text_of(STREAM).replace(whole, left))
+
+
+def test_the_peak_of_perftest_is_not_far_below_the_mean() -> None:
+    text = text_of(GIGABITS)
+    assert "169.95" in text
+    assert "contradicts itself" in problems("perftest.read_bw", text.replace("169.95", "9.95"))
+
+
+FIO = "fio/12-text-ceph-rw-4k.out"
+
+
+def test_percentiles_of_fio_grow() -> None:
+    text = text_of(FIO)
+    assert (problems("fio.write", text), "[  371]" in text) == ("", True)
+    assert "percentiles that do not grow" in problems("fio.write", text.replace("[  371]", "[  31]"))
+
+
+def test_a_job_of_fio_has_its_issued_operations() -> None:
+    """Their number gives more digits of the rate than its own line does."""
+    for name in (FIO, "fio/13-text-ceph-fourjobs-write-1M.out"):
+        left, n_times = re.subn(r"(?m)^ +issued .*\n", "", text_of(name), count=1)
+        assert n_times == 1
+        assert "lacks a line of the issued operations" in problems("fio.write", left)
+
+
+def test_a_report_of_hpcg_3_has_its_times_of_reductions() -> None:
+    text = text_of("hpcg/05-v3.1-valid-0.18.txt")
+    left = re.sub(r"(?m)^DDOT Timing Variations::.*\n", "", text)
+    assert problems("hpcg", text) == ""
+    assert "lacks lines of DDOT Timing Variations" in problems("hpcg", left)

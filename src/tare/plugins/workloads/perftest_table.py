@@ -15,6 +15,8 @@ _MIB_GBIT = 8 * 2**20 / 1e9
 """In perftest, MB means 2²⁰ bytes; since 23.10 it prints MiB (perftest_parameters.h). Gb means 10⁹ bits."""
 
 _MEGA_PER_GIGA = 1e3
+_LEAST_PEAK = 0.5
+"""The least share of the mean that a peak may be: it is that of the fastest stretch, nearly."""
 _GROWING = (
     "t_min[usec]",
     "t_typical[usec]",
@@ -105,6 +107,8 @@ class Table:
         if not ("bandwidth" in cells and "message_rate" in cells):
             return self._is_sorted(row)
         (bandwidth, factor), rate = cells["bandwidth"], rounded(cells["message_rate"][0])
+        if 0 < float(cells.get("bandwidth_peak", ("0", 1.0))[0]) < _LEAST_PEAK * float(bandwidth):
+            return False
         moved, n_bits = rounded(bandwidth), 8 * int(row[0])
         ways = (1,) if self.facts.get("bidirectional") is False else (1, 2)
         return (
