@@ -147,3 +147,30 @@ def test_a_report_of_hpcg_3_has_its_times_of_reductions() -> None:
     left = re.sub(r"(?m)^DDOT Timing Variations::.*\n", "", text)
     assert problems("hpcg", text) == ""
     assert "lacks lines of DDOT Timing Variations" in problems("hpcg", left)
+
+
+WRF = "wrf/02-rsl.error.0000-2.5km-3136rank.txt"
+
+
+def test_a_time_of_wrf_that_lost_digits_is_told_by_its_width() -> None:
+    text = text_of(WRF)
+    line = "time 2005-06-04_07:14:30 on domain   1:    0.07895 elapsed"
+    assert (problems("wrf.conus-2.5km", text), line in text) == ("", True)
+    left = text.replace(line, line.replace("0.07895", "0.095"))
+    assert "a line with a time is broken: Timing for main: time 2005-06-04_07:14:30" in problems(
+        "wrf.conus-2.5km", left
+    )
+
+
+def test_a_simulated_time_that_is_left_of_two_is_told() -> None:
+    text = text_of(WRF)
+    first, later = text.index("07:14:30 on domain"), text.index("2005-06-04_07:18:15 on domain")
+    left = text[: first + len("07:14:")] + text[later:]
+    assert "a line with a time is broken" in problems("wrf.conus-2.5km", left)
+
+
+def test_a_time_of_lammps_that_lost_digits_contradicts_its_rate() -> None:
+    text = text_of("lammps/14-jkkdy-argon-log.lammps")
+    assert "Loop time of 29.2834" in text
+    left = text.replace("Loop time of 29.2834", "Loop time of 29.34")
+    assert "a rate that is not that of its loop's time" in problems("lammps.lj", left)
