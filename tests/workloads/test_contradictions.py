@@ -174,3 +174,18 @@ def test_a_time_of_lammps_that_lost_digits_contradicts_its_rate() -> None:
     assert "Loop time of 29.2834" in text
     left = text.replace("Loop time of 29.2834", "Loop time of 29.34")
     assert "a rate that is not that of its loop's time" in problems("lammps.lj", left)
+
+
+@pytest.mark.parametrize(
+    ("workload", "name", "whole", "left"),
+    [
+        ("iperf3", "iperf3/06-text-retr-cwnd.txt", "54.1 Gbits/sec    ", "54.1 bits/sec    "),
+        ("iperf3", "iperf3/06-text-retr-cwnd.txt", "63.2 GBytes  54.1", "6.2 GBytes  54.1"),
+        ("iperf2", "iperf2/01-p3-sum-with-perfstat-and-error.txt", "35.6 Gbits/sec", "3.6 Gbits/sec"),
+    ],
+)
+def test_a_rate_of_iperf_is_its_amount_in_its_time(workload: str, name: str, whole: str, left: str) -> None:
+    text = text_of(name)
+    assert whole in text
+    assert "its rate is not its amount in its time" not in problems(workload, text)
+    assert "its rate is not its amount in its time" in problems(workload, text.replace(whole, left))
