@@ -107,7 +107,7 @@ def test_a_damaged_name_of_netperfs_csv_is_told(whole: str, left: str) -> None:
 
 
 def test_a_damaged_name_of_netperfs_pairs_is_told() -> None:
-    text = "THROUGHPUT=1405.50\nTHROUGHPUT_UNITS=Trans/s\nMEAN_LATENCY=700.1\nLOCAL_CPU_METHOD=S\n"
+    text = "THROUGHPUT=1405.50\nTHROUGHPUT_UNITS=Trans/s\nMEAN_LATENCY=700.10\nLOCAL_CPU_METHOD=S\n"
     assert problems("netperf.tcp_rr", text) == ""
     assert "which may be 'MEAN_LATENCY'" in problems("netperf.tcp_rr", text.replace("MEAN_L", "MEANL"))
 
@@ -169,3 +169,9 @@ def test_a_damaged_name_of_a_phase_of_elbencho_is_told(left: str) -> None:
 def test_a_phase_of_elbencho_that_is_not_known_is_read() -> None:
     text = text_of("elbencho/06-iops-direct.out").replace("WRITE     Elapsed", "RWMIX30   Elapsed")
     assert "is broken" not in problems("elbencho.write", text)
+
+
+@pytest.mark.parametrize("left", ["\n140550,", "\n1405.5,", "\n1405,"])
+def test_a_rate_of_netperf_has_its_decimals(left: str) -> None:
+    text = text_of(CSV).replace("\n1405.50,", left)
+    assert "without the decimals that netperf prints" in problems("netperf.tcp_rr", text)

@@ -43,6 +43,12 @@ SIZES = {
 """The names of message sizes in omni tests, and the kind of message."""
 _WANTED = frozenset({*NAMES, *SIZES, "THROUGHPUT", "THROUGHPUT_UNITS", "Throughput", "Throughput Units"})
 """The names that are read, out of some hundred that netperf can print (nettest_omni.c)."""
+_WITH_DECIMALS = (
+    *("THROUGHPUT", "Throughput", "MEAN_LATENCY", "Mean Latency Microseconds", "STDDEV_LATENCY"),
+    *("Stddev Latency Microseconds", "TRANSACTION_RATE", "Transaction Rate Tran/s"),
+)
+"""The figures that netperf prints with two decimals or more (nettest_omni.c: set_output_elt)."""
+_FEWEST_DECIMALS = 2
 _RESEMBLING = frozenset({"Throughput Confidence Width (%)"})
 """A name of netperf that looks like one of the others with a message in it."""
 
@@ -52,3 +58,12 @@ def damaged_names(names: Iterable[str]) -> Iterator[str]:
     for one in unknown_heads(names, _WANTED, _RESEMBLING):
         if one.meant:
             yield f"netperf's result has a column {one.name!r}, which may be {one.meant!r}"
+
+
+def cut_values(values: Mapping[str, str]) -> Iterator[str]:
+    """Yield a sentence for each value that lost some of its decimals, or the point before them."""
+    for name in _WITH_DECIMALS:
+        value = values.get(name, "").strip()
+        whole, _, decimals = value.lstrip("-").partition(".")
+        if f"{whole}{decimals}".isdecimal() and len(decimals) < _FEWEST_DECIMALS:
+            yield f"netperf's {name} is {value[:40]!r}, without the decimals that netperf prints"

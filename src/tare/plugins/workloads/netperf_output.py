@@ -18,7 +18,7 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
-from tare.plugins.workloads.netperf_names import MBIT, NAMES, SIZES, damaged_names
+from tare.plugins.workloads.netperf_names import MBIT, NAMES, SIZES, cut_values, damaged_names
 
 _RESULTS = frozenset({"throughput", "transactions"})  # a test without one of these has no result
 
@@ -166,7 +166,7 @@ class NetperfLog(LogParser):
         sizes = {SIZES[name]: value for name, value in values.items() if name in SIZES}
         result.facts |= _message({kind: value for kind, value in sizes.items() if value.isdecimal()})
         result.figures += figures
-        result.faults += damaged_names(values)
+        result.faults += [*damaged_names(values), *cut_values(values)]
         result.faults += _disorder(figures)
         for name, value in values.items():
             if name in NAMES and value.strip() and not _NUMBER.fullmatch(value.strip()):
