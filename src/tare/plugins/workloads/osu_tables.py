@@ -66,6 +66,11 @@ def is_figure(head: str) -> bool:
     return head in COLUMNS or _TAIL.fullmatch(head) is not None
 
 
+def split_heads(line: str) -> list[str]:
+    """Return the heads in a line, in lower case."""
+    return [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
+
+
 class _Heads(NamedTuple):
     """The names of columns, how many at their end rows may lack, and a pattern for rows under them."""
 
@@ -77,7 +82,7 @@ class _Heads(NamedTuple):
 @functools.lru_cache(maxsize=256)  # the tables of a long log have few different heads
 def _heads(line: str, *, has_sizes: bool, may_lack_tails: bool) -> _Heads:
     """Return what the line with the heads says about the rows."""
-    names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
+    names = split_heads(line)
     fields = [_FIGURE if is_figure(name) else r"\S+" for name in (names[1:] if has_sizes else names)]
     size = [_SIZE] if has_sizes else []
     n_unprinted = sum(_TAIL.fullmatch(name) is not None for name in names) if may_lack_tails else 0
