@@ -116,7 +116,8 @@ _PERFTEST = """\
  Number of qps   : 1            Transport type : IB
 ---------------------------------------------------------------------------------------
  #bytes     #iterations    BW peak[Gb/sec]    BW average[Gb/sec]   MsgRate[Mpps]
-""" + _rows("", " %-10d 5000%18.2f%19.2f             0.123456\n", _sizes(90000)) + "-" * 87 + "\n"  # fmt: skip
+""" + _rows("", " %-10d 5000%18.2f%19.2f%21.6f\n",
+          ((size, peak, mean, mean * 125 / size) for size, peak, mean in _sizes(90000))) + "-" * 87 + "\n"  # fmt: skip
 _OPENFOAM = """\
 Time = 17
 

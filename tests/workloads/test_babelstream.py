@@ -111,6 +111,25 @@ def test_the_unit_of_csv_is_converted(unit: str, factor: float) -> None:
     assert only(parsed, "copy") == pytest.approx(112311 * factor)
 
 
+@pytest.mark.parametrize("unit", ["MiB/s", "GB/s"])
+def test_a_unit_that_is_not_that_of_the_rates_is_refused(unit: str) -> None:
+    for text in (TABLE.replace("MB/s", unit), CSV.replace("MB", unit.removesuffix("/s"))):
+        assert "whose rate and time are not of its arrays" in "".join(parse(text).problems)
+
+
+def test_rates_in_binary_megabytes_fit_their_times() -> None:
+    binary = CSV.replace("MB", "MiB")
+    for rate in ("112311", "113291", "87543.7", "135661", "39115.3"):
+        binary = binary.replace(rate, f"{float(rate) / 1.048576:.6g}")
+    assert parse(binary).problems == ()
+
+
+def test_a_row_that_lost_digits_is_refused() -> None:
+    assert "not of its arrays" in "".join(parse(TABLE.replace("8571.200", "871.200")).problems)
+    unknown = TABLE.replace("Number of elements: 1048576\n", "").replace("8571.200", "871.200")
+    assert "not of its arrays" in "".join(parse(unknown).problems)
+
+
 def test_an_unknown_unit_is_refused() -> None:
     parsed = parse(TABLE.replace("MB/s", "furlongs"))
     assert (parsed.is_complete, parsed.measurements) == (False, ())

@@ -22,6 +22,14 @@ TCP window size: 16.0 KByte (default)
 ROW = "[  1] 0.0000-0.0190 sec  10.0 MBytes  4.41 Gbits/sec\n"
 AMOUNT = f"{HEAD}[ ID] Interval       Transfer     Bandwidth\n{ROW}"
 """What iperf 2.1.8 printed with -n 10M."""
+
+
+def lasting(end: str) -> str:
+    """Return AMOUNT with another end, and with what its rate moves until then."""
+    moved = 4.41e9 / 8 * float(end) / 2**20
+    return AMOUNT.replace("0.0190", end).replace("10.0 MBytes", f"{moved:.1f} MBytes")
+
+
 TWO = """\
 [  2] local 127.0.0.1 port 44498 connected with 127.0.0.1 port 5999 (icwnd/mss/irtt=319/32741/29)
 [ ID] Interval       Transfer     Bandwidth
@@ -34,14 +42,14 @@ TWO = """\
 
 @pytest.mark.parametrize("end", ["0.0190", "0.5039", "1.0008"])
 def test_the_only_row_of_a_test_that_ends_at_no_interval_is_that_of_the_whole_test(end: str) -> None:
-    parsed = parse(AMOUNT.replace("0.0190", end))
+    parsed = parse(lasting(end))
     assert (parsed.is_complete, parsed.problems) == (True, ())
     assert figures(parsed, "throughput") == [4.41]
 
 
 @pytest.mark.parametrize("end", ["0.1000", "0.5000", "1.0000", "1.0", "0.02"])
 def test_an_only_row_that_may_be_an_interval_is_refused_with_the_cure(end: str) -> None:
-    parsed = parse(AMOUNT.replace("0.0190", end))
+    parsed = parse(lasting(end))
     assert (parsed.is_complete, parsed.measurements) == (False, ())
     (problem,) = parsed.problems
     assert problem.startswith(f"the only row ends at {float(end):g} s and may be that of an interval")
@@ -69,7 +77,7 @@ def test_a_case_has_its_time_whatever_else_its_arguments_say() -> None:
 
 
 def test_a_test_in_both_directions_whose_listener_failed_is_refused() -> None:
-    parsed = parse(f"listener bind failed: Address already in use\n{AMOUNT.replace('0.0190', '2.0004')}")
+    parsed = parse(f"listener bind failed: Address already in use\n{lasting('2.0004')}")
     assert parsed.problems == ("iperf printed: listener bind failed: Address already in use",)
 
 

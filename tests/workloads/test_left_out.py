@@ -63,9 +63,7 @@ def test_nothing_is_said_of_the_rate_of_empty_messages() -> None:
 
 def test_the_mean_over_small_messages_says_why_it_is_missing() -> None:
     rows = "".join(f"{size:<10}{1.5:>18.2f}\n" for size in (0, *(1 << power for power in range(23))))
-    rows = rows.replace(
-        "\n2  " + rows.partition("\n2  ")[2].partition("\n")[0], "\n2                      0.00"
-    )
+    rows = rows.replace("\n2  " + rows.partition("\n2  ")[2].partition("\n")[0], f"\n{2:<10}{0:>18.2f}")
     parsed = parse("osu.latency", f"# OSU MPI Latency Test v5.8\n# Size          Latency (us)\n{rows}")
     assert parsed.problems == ()
     assert parsed.left_out == (

@@ -171,3 +171,10 @@ def test_a_rate_of_hpcc_is_that_of_its_size_and_time() -> None:
     other = text.replace("HPL_Tflops=0.949952", "HPL_Tflops=949.952")
     assert other != text
     assert "HPL_Tflops that is not that of its HPL_N and HPL_time" in problems("hpcc", other)
+
+
+def test_a_table_of_osu_below_that_of_another_benchmark_has_a_title_of_its_own() -> None:
+    bandwidth, latency = text_of("osu/14-bw-ompi4-ucx-v5.6.out"), text_of("osu/16-alltoall-ompi4-roce.out")
+    assert problems("osu.alltoall", bandwidth + latency) == ""
+    left = without(latency, r"^# OSU MPI .*\n")
+    assert "below the title of another benchmark" in problems("osu.alltoall", latency + bandwidth + left)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +43,7 @@ SUMMARY time: (of 1 iterations)
    File stat                 :          0.000          0.000          0.000          0.000
    File read                 :          0.000          0.000          0.000          0.000
    File removal              :         20.984         20.983         20.984          0.000
+   File create (stonewall)   :             NA             NA        299.549             NA
    Tree creation             :          0.429          0.429          0.429          0.000
    Tree removal              :          0.000          0.000          0.000          0.000
 -- finished at 07/14/2020 15:07:48 --
@@ -142,7 +144,7 @@ def test_the_example_is_complete() -> None:
 
 
 def test_columns_for_single_ranks_are_passed_over() -> None:
-    wide = OUTPUT.replace("creation             : ", "creation               1.500  0.500  1.000 ")
+    wide = re.sub(r" +: ", "               1.500  0.500  1.000 ", OUTPUT)
     assert figures(parse(wide), "rate") == figures(parse(OUTPUT), "rate")
 
 
@@ -199,7 +201,7 @@ def test_other_warnings_are_no_problem() -> None:
 
 @pytest.mark.parametrize("broken", ["nan", "-nan", "********", "inf"])
 def test_what_is_not_a_number_is_a_problem(broken: str) -> None:
-    parsed = parse(OUTPUT.replace("378835.575", broken))
+    parsed = parse(OUTPUT.replace("378835.575", broken.rjust(10)))
     assert "File creation" not in figures(parsed, "rate")
     assert len(parsed.problems) == 1
 
@@ -270,3 +272,56 @@ def test_directories_with_data_are_a_fault() -> None:
     (fault,) = MDTEST.faults(case_of(MDTEST, entries="directories", file_size=1))
     assert fault.endswith("set file_size: 0, or entries: files")
     assert list(MDTEST.faults(case_of(MDTEST))) == []
+
+
+BOTH_TABLES = "mdtest/08-io500-ERROR-ai400x.txt"
+
+
+def test_times_are_no_rates_where_just_the_rest_of_the_rates_is_lost(corpus: Path) -> None:
+    """From any row of the rates to the same row of the times: what is left is one whole table."""
+    text = (corpus / BOTH_TABLES).read_text()
+    rates, times = (text.index("File creation", text.index(title)) for title in ("SUMMARY r", "SUMMARY t"))
+    for name in ("File creation", "File stat", "Tree creation", "Tree removal"):
+        left = text[: text.index(name, rates)] + text[text.index(name, times) :]
+        assert parse(left).problems == (
+            "a table of mdtest is missing: -P prints rates and times, and only rates are there",
+        )
+
+
+def test_a_row_that_two_rows_left_is_broken(corpus: Path) -> None:
+    text = (corpus / BOTH_TABLES).read_text()
+    whole = "378835.691     378835.480     378835.575"
+    for left in ("3.691     378835.480     378835.575", "378835.691     35.480     378835.575"):
+        problems = parse(text.replace(whole, left)).problems
+        assert any("mdtest's table has a broken row: File creation" in one for one in problems), left
+    mixed = text.replace(whole, "378835.691     378835.480        320.984")
+    assert any("a broken row: File creation" in one for one in parse(mixed).problems)
+
+
+def test_a_figure_that_is_wider_than_its_column_is_whole() -> None:
+    wide = OUTPUT.replace(
+        "        2.333          2.333          2.333", " 12345678901.333 2345678901.333 2345678901.333"
+    )
+    assert wide != OUTPUT
+    assert parse(wide).problems == ()
+
+
+def test_rates_and_times_of_one_run_have_the_same_rows(corpus: Path) -> None:
+    text = (corpus / BOTH_TABLES).read_text()
+    row = next(line for line in text.splitlines(keepends=True) if "(stonewall)" in line)
+    assert parse(text.replace(row, "")).problems == (
+        "one of mdtest's tables of rates and times lacks the row File create (stonewall)",
+    )
+
+
+def test_times_of_another_run_are_refused(corpus: Path) -> None:
+    rates = (corpus / "mdtest/05-io500-4.1.0-stat.txt").read_text().partition("SUMMARY time")[0]
+    times = (corpus / "mdtest/06-io500-nan-sol.txt").read_text().partition("SUMMARY time")
+    problems = parse(rates + times[1] + times[2]).problems
+    assert any("File creation took 502.852 s and has no rate" in one for one in problems)
+
+
+def test_a_table_has_files_or_directories(corpus: Path) -> None:
+    text = (corpus / "mdtest/04-io500-1.9.3-cern.txt").read_text()
+    left = re.sub(r"(?m)^   File .*\n", "", text)
+    assert any("lacks the row File or Directory creation" in one for one in parse(left).problems)

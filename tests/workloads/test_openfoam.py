@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import math
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -408,3 +409,30 @@ This message is from the dummy scotchDecomp stub library instead.
 """  # noqa: W291  # as OpenFOAM prints it
     reason = "Attempted to use <scotch> without the scotchDecomp library loaded."
     assert parse(text).problems[0] == f"OpenFOAM ended with a fatal error: {reason}"
+
+
+ADAPTIVE = "openfoam/12-log.interFoam-v2012-truncated"
+
+
+def test_steps_whose_length_is_printed_follow_on_each_other(corpus: Path) -> None:
+    text = (corpus / ADAPTIVE).read_text()
+    assert not any("steps are missing" in one for one in parse(text).problems)
+
+
+@pytest.mark.parametrize("start", ["ExecutionTime", "Courant", "deltaT", "Time", "smoothSolver"])
+@pytest.mark.parametrize("end", ["Courant", "deltaT", "Time", "smoothSolver"])
+@pytest.mark.parametrize("n_lost", [1, 9])
+def test_adaptive_steps_that_are_lost_are_told(corpus: Path, start: str, end: str, n_lost: int) -> None:
+    text = (corpus / ADAPTIVE).read_text()
+    steps = [match.start() for match in re.finditer("(?m)^Time = ", text)]
+    first = text.index(f"\n{start}", steps[10]) if start != "smoothSolver" else steps[10] + 200
+    last = text.index(f"\n{end}", steps[11 + n_lost]) if end != "smoothSolver" else steps[11 + n_lost] + 200
+    assert first < last
+    left = text[: first + 1] + text[last + 1 :]
+    assert any("steps are missing" in one for one in parse(left).problems)
+
+
+def test_a_step_without_its_length_is_told(corpus: Path) -> None:
+    text = (corpus / ADAPTIVE).read_text()
+    lengths = re.findall(r"(?m)^deltaT = .*\n", text)
+    assert any("steps are missing" in one for one in parse(text.replace(lengths[20], "")).problems)

@@ -164,7 +164,8 @@ def perftest(words: str, rate: float, queue_pairs: int = 1) -> str:
     return (
         f"{RULE}                    RDMA_Write {words}BW Test\n Dual-port       : OFF\t\tDevice : mlx5_0\n"
         f" Number of qps   : {queue_pairs}\t\tTransport type : IB\n{RULE}{heads}"
-        f" 65536      5000             {rate + 1:.2f}               {rate:.2f}               0.353108\n{RULE}"
+        f" 65536      5000             {rate + 1:.2f}               {rate:.2f}               "
+        f"{rate * 1e3 / 65536 / 8:.6f}\n{RULE}"
     )
 
 

@@ -141,7 +141,7 @@ def test_words_of_other_versions_are_read(words: str, others: str) -> None:
 
 
 def test_a_time_that_ran_backwards_is_a_problem() -> None:
-    parsed = parse(LOG.replace("0.30000 elapsed", "-0.30000 elapsed"))
+    parsed = parse(LOG.replace(" 0.30000 elapsed", "-0.30000 elapsed"))
     (problem,) = parsed.problems
     assert problem.startswith("a time is negative: Timing for main: time 2020-03-18_00:09:00")
 

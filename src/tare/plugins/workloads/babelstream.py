@@ -27,12 +27,15 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
 from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.common.rounded import Rounded, have_common, rounded
 from tare.plugins.workloads.common.text import figure
 
 _CLASSIC = ("copy", "mul", "add", "triad", "dot")
 _GPU_STREAM = ("copy", "mul", "add", "triad")
 """The kernels before version 3, when it was called GPU-STREAM."""
 _ALL = (*_CLASSIC, "nstream")
+_ARRAYS = {"copy": 2, "mul": 2, "add": 3, "triad": 3, "dot": 2, "nstream": 4}
+"""How many arrays each kernel reads or writes, once in each repeat (main.cpp, ``weight``)."""
 
 _UNITS = {
     **{f"{prefix}B": 10.0**power for prefix, power in (("M", 0), ("G", 3), ("T", 6))},
@@ -53,6 +56,7 @@ _RUNNING = re.compile(
     r"Running +(?:Running +)?(All|Classic|Copy|Mul|Add|Triad|Dot|Nstream)? *(?:kernels )? *\d+ times.*"
 )
 _MEAN = re.compile(rf"Bandwidth \({_UNIT}/s\): +([0-9]+\.[0-9]{{3}})")
+_MEGA = 1e6
 _FAILURE = re.compile(r"FAILED validation of |Validation failed on ")
 
 _DESCRIPTION = """\
@@ -110,6 +114,21 @@ class _Run:
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     kernels: tuple[str, ...] | None = None
     head: _Head | None = None
+    arrays: list[Rounded] = dataclasses.field(default_factory=list)
+    """How many megabytes each array has, by each row."""
+
+    def is_consistent(self, kernel: str, rate: str, time: str, n_times: float) -> bool:
+        """Return whether a rate × its time is what the kernel moves in `n_times`, as in the other rows."""
+        printed, elapsed = rounded(rate), rounded(time)
+        if printed is None or elapsed is None or self.head is None:
+            return True
+        factor = self.head.factor / _ARRAYS[kernel] / n_times
+        self.arrays.append(printed.times(elapsed).scaled(factor))
+        n_elements = self.facts.get("elements")
+        single = self.facts.get("single")
+        n_bytes = (4, 8) if single is None else (4,) if single else (8,)
+        known = [] if n_elements is None else [int(n_elements) * one / _MEGA for one in n_bytes]
+        return have_common(self.arrays) and (not known or any(map(self.arrays[-1].may_be, known)))
 
     @property
     def is_end_known(self) -> bool:
@@ -196,6 +215,13 @@ class _Log(LogParser):
             return
         if head.is_csv:
             run.facts |= {"elements": int(values[1] or 0), "single": values[2] == 4}
+        rate_at, time_at = (4, 5) if head.is_csv else (1, 2)
+        n_times = values[0] or 1.0 if head.is_csv and head.is_mean else 1.0
+        if not run.is_consistent(cells[0].lower(), cells[rate_at], cells[time_at], n_times):
+            self._findings.problem(
+                "BabelStream's table has a row whose rate and time are not of its arrays, as of lost digits "
+                f"or another unit: {' '.join(line.split())[:200]}"
+            )
         name = "triad_mean" if head.is_mean else cells[0].lower()
         self._measure(run, name, rate * head.factor)
 

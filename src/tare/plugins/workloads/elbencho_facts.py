@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 
 from tare.core.values import Scalar
+from tare.plugins.workloads.common.heads import unknown_heads
 
 _MOST_DIGITS = 15
 _COUNTS = {
@@ -34,9 +35,26 @@ _SIZES = frozenset({"size", "block", "files"})
 _SIZE = re.compile(r"([0-9]{1,15})([kmgtp]?)", re.IGNORECASE)
 _POWERS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40, "p": 50}
 """Powers of 2 for each unit; units are powers of 1024 (UnitTk.cpp: numHumanToBytes)."""
+_PHASES = frozenset(
+    {
+        *("MKDIRS", "MKBUCKETS", "WRITE", "READ", "RMFILES", "RMOBJECTS", "RMDIRS", "RMBUCKETS", "SYNC"),
+        *("DROPCACHE", "STAT", "HEADOBJ", "STATDIRS", "LISTOBJ", "LISTOBJ_P", "MULTIDEL", "PUTOBJACL"),
+        *("GETOBJACL", "PUTBACL", "GETBACL", "MPUCOMPL", "GETOBJMD", "PUTOBJMD", "DELOBJMD"),
+        *("GETBUCKETMD", "PUTBUCKETMD", "DELBUCKETMD"),
+    }
+)
+"""The names of phases (Common.h, PHASENAME_…)."""
 _WORD = re.compile(r'"([^"]*)"|([^\s"]+)')
 _OF_OTHERS = frozenset({"--configfile", "-c", "--hostsfile", "--numhosts", "--numservers"})
 """With these options, the hosts are not (only) those of --hosts on the command line."""
+
+
+def is_damaged_phase(name: str) -> bool:
+    """Return whether `name` is what is left of the name of a phase."""
+    return any(
+        one.meant or any(phase.startswith(one.name) for phase in _PHASES)
+        for one in unknown_heads([name] if name else [], _PHASES, ())
+    )
 
 
 def csv_facts(row: Mapping[str, str]) -> Iterator[tuple[str, Scalar]]:

@@ -17,7 +17,7 @@ from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.plugins.workloads.common.benchmark import Findings
 from tare.plugins.workloads.common.text import figure
-from tare.plugins.workloads.elbencho_facts import command_facts, csv_facts
+from tare.plugins.workloads.elbencho_facts import command_facts, csv_facts, is_damaged_phase
 
 MEBIBYTE = 1 << 20
 _COARSE = 100
@@ -47,7 +47,25 @@ class Phase:
     def lacks(self) -> set[str]:
         """The rates without a total and the totals without a rate; a whole phase has both of each."""
         rates = {name for name, is_read in self.figures if name in _TOTAL_OF.values() and not is_read}
-        return rates ^ set(self.totals) or ({"rate"} if not rates and self.name in _MOVING else set())
+        iops = {"iops"} if self.moves_data and not self.has_iops and self._needs_iops else set()
+        return rates ^ set(self.totals) or iops or ({"rate"} if not rates and self.name in _MOVING else set())
+
+    @property
+    def moves_data(self) -> bool:
+        """Whether it has a rate of data."""
+        return ("bandwidth", False) in self.figures
+
+    @property
+    def has_iops(self) -> bool:
+        """Whether it has a rate of operations."""
+        return ("iops", False) in self.figures
+
+    @property
+    def _needs_iops(self) -> bool:
+        """Whether IOPS are printed: unless each file is one block, so that they are the files per second."""
+        size, block = self.facts.get("size"), self.facts.get("block")
+        is_several = isinstance(size, int) and isinstance(block, int) and size > block
+        return is_several or ("entries", False) not in self.figures
 
     def refine_rates(self) -> None:
         """Replace each small rate by total / time, where that agrees with what was printed.
@@ -156,6 +174,8 @@ class TextReader:
                 first, last = _milliseconds(match[2] or match[4]), _milliseconds(match[3] or match[5])
                 figures = {("time_first", False): first, ("time", False): last}
                 self._open = Phase(match[1], figures, facts=self._facts)
+                if is_damaged_phase(match[1]):
+                    self._break(line)
             elif _BLOCK_HEAD.match(line):
                 self._break(line)
         elif line.startswith("COMMAND LINE: "):
@@ -229,6 +249,11 @@ class TextReader:
         if self._open is not None:
             yield f"the results of phase {self._open.name} are cut short"
         yield from (f"a row of elbencho is broken: {line}" for line in self._broken)
+        for blocks in self._blocks:
+            if any(block.has_iops and ("entries", False) in block.figures for block in blocks):
+                self._lacking |= {
+                    f"iops of phase {one.name}" for one in blocks if one.moves_data and not one.has_iops
+                }
         if self._lacking:
             yield f"lines are missing: rate or total of {', '.join(sorted(self._lacking))}"
         for blocks in self._blocks:
@@ -318,6 +343,7 @@ class CsvReader:
             return
         row = dict(zip(self._columns, values, strict=True))
         self.broken_rows += any(cell and figure(cell) is None for cell in _figure_cells(row))
+        self.broken_rows += is_damaged_phase(row.get("operation", ""))
         phase = Phase(row.get("operation", ""), dict(_csv_figures(row)), facts=dict(csv_facts(row)))
         if phase.name not in _SILENT and hash(line) in self._seen:  # each row has a time stamp
             self._findings.mixed("a row of CSV stands there twice")

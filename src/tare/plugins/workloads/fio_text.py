@@ -75,12 +75,14 @@ class TextReader:
         self._iops: dict[str, tuple[str, float, float]] = {}
         """The operations per second of the last job as printed, with their unit and the run time in ms."""
         self._percentile_unit: float | None = None
+        self._last_percentile = 0.0
         self._has_percentile_head = True
         """Whether a head stands above the percentiles of the last operation, of whatever kind."""
         self._ranks: list[list[str]] = []
         """The percentiles of each operation, in the order of the log."""
         self._version = ""
-        self._lacks_latency = self._lacks_percentile_head = False
+        self._lacks_latency = self._lacks_percentile_head = self._lacks_issued = False
+        self._is_issued_due = self._is_mixed_up = False
         self._asked: dict[tuple[str, int], dict[str, Scalar]] = {}
         self._announced: dict[tuple[str, int], dict[str, Scalar]] = {}
         """Settings of the jobs of the next run, by name and group; `_asked` has those of the current run."""
@@ -111,6 +113,8 @@ class TextReader:
             if jobs.pop(process, None):
                 self._statuses[-1].pop(group, None)
             self._last = jobs[process] = job
+            self._lacks_issued |= self._is_issued_due
+            self._is_issued_due = False
             self._findings.begin()
             self._figures = None
             self._iops = {}
@@ -156,6 +160,9 @@ class TextReader:
             self._read_latency(self._figures, line)
         elif first == "i" and self._last is not None and (issued := _ISSUED.match(line)):
             self._refine_iops(self._last, issued[1])
+            self._is_issued_due = False
+        elif first == "I" and self._last is not None and line.lstrip().startswith("IO depths"):
+            self._is_issued_due = True
         elif first == "l" and _SHARES.match(line):
             self._lacks_latency |= any("latency" not in one for one in self._figures_of_last)
         elif "percentiles (" in line and _PERCENTILE_HEAD.match(line):
@@ -205,13 +212,17 @@ class TextReader:
             figures["latency"] = number(match[2]) * _THOUSANDS[match[3]] * _MICROSECONDS[match[1]]
         elif match := _PERCENTILE_HEAD.match(line):
             self._percentile_unit = _MICROSECONDS[match[2]] if match[1] == "clat" else None
+            self._last_percentile = 0.0
             self._has_percentile_head = True
 
     def _read_percentiles(self, figures: dict[str, float], unit: float, line: str) -> None:
         for rank, value, thousands in _PERCENTILE.findall(line):
             self._ranks[-1].append(rank)
+            latency = float(value) * _THOUSANDS[thousands] * unit
+            self._is_mixed_up |= latency < self._last_percentile
+            self._last_percentile = latency
             if name := percentile(rank):
-                figures[name] = float(value) * _THOUSANDS[thousands] * unit
+                figures[name] = latency
 
     def finish(self) -> None:
         """Add to each job the number of jobs of its kind; text reports such jobs one by one, or as one."""
@@ -228,6 +239,10 @@ class TextReader:
             yield _LACKS_LATENCIES
         if self._lacks_percentile_head or any(map(lacks_percentiles, self._ranks)):
             yield "fio's text lacks lines of percentiles"
+        if self._is_mixed_up:
+            yield "fio's text has percentiles that do not grow"
+        if self._lacks_issued or self._is_issued_due:
+            yield "fio's text lacks a line of the issued operations"
         for jobs, statuses, announced in zip(self.runs, self._statuses, self._groups, strict=True):
             for group in sorted(announced - {job.group for job in jobs}) if jobs else ():
                 yield f"fio's text lacks the jobs of group {group}, which it announces"

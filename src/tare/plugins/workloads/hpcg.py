@@ -302,6 +302,8 @@ def _missing(report: _Report) -> set[str]:
     foms = {_FIGURES[key][0] for key in report.figures}
     if "kernel_rate" in foms and "raw" not in foms:
         lost.add("GFLOP/s Summary::Raw Total")
+    if _is_of_version_3(report) and report.is_whole and "kernel_rate" in foms and not kinds:
+        lost.add(_REDUCTIONS)
     if _is_of_version_3(report) and "kernel_rate" in foms and "bandwidth" not in foms:
         lost.add("GB/s Summary::Raw Total B/W")
     return lost

@@ -27,6 +27,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner
 from tare.plugins.workloads.common.left_out import UNFINISHED, too_small
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.common.row_widths import Shape, shape
 from tare.plugins.workloads.common.torn_start import TornStart
 from tare.plugins.workloads.imb_call import Call
 from tare.plugins.workloads.imb_table import COUNTS, GROUP, Table
@@ -207,7 +208,7 @@ class ImbLog(LogParser):
         table.take_columns(line)
         table.group = 0
         others = [
-            dataclasses.replace(table, group=number, rows=[], members=[])
+            dataclasses.replace(table, group=number, rows=[], shapes=[], members=[])
             for number in range(1, table.n_groups)
         ]
         table.members = [table, *others]
@@ -225,7 +226,7 @@ class ImbLog(LogParser):
         row = table.pattern.fullmatch(line)
         # A row is as wide as its head; only the width shows that a count in the last column was cut short.
         if row and (len(line) >= table.width or columns[-1] not in COUNTS):
-            self._add(table, tuple(map(float, row.groups())))
+            self._add(table, tuple(map(float, row.groups())), shape(row.groups(), len(line)))
             self._findings.keep(len(self._workload.foms))
             return
         words = line.split()
@@ -238,12 +239,15 @@ class ImbLog(LogParser):
         elif len(words) % len(columns) == 0 and words[1].isdigit():  # more than once: joined rows
             self._findings.problem(f"{self._name(table)} has a broken row: {' '.join(words)}")
 
-    def _add(self, table: Table, row: tuple[float, ...]) -> None:
+    def _add(self, table: Table, row: tuple[float, ...], form: Shape) -> None:
         """Add a row to its table, or to that of its group."""
         if table.group is None:
             table.rows.append(row)
+            table.shapes.append(form)
         elif row[0] < len(table.members):
-            table.members[int(row[0])].rows.append(row[1:])
+            member = table.members[int(row[0])]
+            member.rows.append(row[1:])
+            member.shapes.append(form)
         else:
             self._findings.problem(
                 f"{self._name(table)} has a row of group {int(row[0])}, which it does not have"

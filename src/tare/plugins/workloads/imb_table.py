@@ -9,10 +9,14 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from tare.core.counting import count
+from tare.plugins.workloads.common.row_widths import Shape, odd_rows
 
 GROUP = "Group"
 COUNTS = frozenset({GROUP, "#bytes", "#repetitions", "Msg/sec"})
 """Columns of whole numbers; the other columns have two decimals."""
+
+_OVERFLOW = 12
+"""The least characters of a cell that may be wider than its column, of 13 characters."""
 
 FLOAT_BYTES = 4  # reductions sum MPI_FLOATs, so the sizes of their messages are multiples of this
 
@@ -50,6 +54,7 @@ class Table:
     unaffordable: int | None = None
     """The first size that IMB refused, and all larger ones: for its limit of memory (-mem), or of a count."""
     rows: list[tuple[float, ...]] = dataclasses.field(default_factory=list)
+    shapes: list[Shape] = dataclasses.field(default_factory=list)
 
     @property
     def key(self) -> tuple[int | None, str | None, int | None]:
@@ -63,6 +68,8 @@ class Table:
 
     def faults(self) -> Iterator[str]:
         """Yield the differences between the rows and the announced sizes."""
+        for odd in odd_rows(self.shapes, overflow=_OVERFLOW):
+            yield f"lost a part of its row number {odd + 1}, as the width of that row shows"
         if not self.rows:
             yield "has no rows"
         elif self.smallest is not None and self.largest is not None:

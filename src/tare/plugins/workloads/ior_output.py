@@ -17,28 +17,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates, run_number
-from tare.plugins.workloads.common.left_out import too_small
+from tare.plugins.workloads.common.left_out import UNKNOWN_COLUMN, too_small
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
+from tare.plugins.workloads.ior_checks import (
+    ROW_COLUMNS,
+    SUMMARY_COLUMNS,
+    contradiction,
+    is_cut,
+    is_sorted,
+    unknown_columns,
+)
 from tare.plugins.workloads.ior_json import TASK_OFFSETS, TIMES, Document, JsonReader
-
-_ROW_COLUMNS = {
-    "bw(MiB/s)": "row_bandwidth",
-    "IOPS": "row_iops",
-    "Latency(s)": "latency",
-    "open(s)": "open_time",
-    "wr/rd(s)": "access_time",
-    "close(s)": "close_time",
-    "total(s)": "total_time",
-}
-"""The figure of merit for each column of a row."""
-
-_SUMMARY_COLUMNS = {
-    "Max(MiB)": "bandwidth_max",
-    "Min(MiB)": "bandwidth_min",
-    "Mean(MiB)": "bandwidth",
-    "Mean(OPs)": "iops",
-}
 
 _MAX = re.compile(r"Max (Write|Read):\s+(\S+) MiB/sec \(\S+ MB/sec\)")
 
@@ -117,8 +107,15 @@ class _Run:
                     continue
                 if test.repetitions is not None and len(rows) != test.repetitions:
                     yield f"test {test.number} of IOR has {len(rows)} of {test.repetitions} {direction}s"
+                if "bandwidth" in test.summary.get(direction, {}) and len(rows) == test.repetitions:
+                    yield from self._contradictions(test, direction)
                 if self.is_finished and "bandwidth" not in test.summary.get(direction, {}):
                     yield f"test {test.number} of IOR has no summary of its {direction}"
+
+    @staticmethod
+    def _contradictions(test: _Test, direction: str) -> Iterator[str]:
+        if what := contradiction(test.rows[direction], test.summary[direction]):
+            yield f"the summary of test {test.number} of IOR is not that of its {direction}s: {what}"
 
 
 class IorLog(LogParser):
@@ -142,9 +139,7 @@ class IorLog(LogParser):
         if line.startswith(("write ", "read ", "remove ")):
             self._read_row(line.split())
         elif line.startswith(("access ", "Operation ")) and " : " not in line:
-            self._is_summary = line[0] == "O"
-            heads = line.partition(" Op grep ")[0]  # in version 2, the rows have no such columns
-            self._columns = heads.replace(" (", "(").replace("Std Dev", "StdDev").split()
+            self._read_heads(line)
         elif (
             line.startswith(_ERROR_WORDS)
             or "ncorrect data on" in line  # the data read differ from the data written
@@ -160,6 +155,22 @@ class IorLog(LogParser):
             self._findings.problem("a rank called MPI_Abort")
         elif self._runs and line[:1] in "CTMFRSrantcsxbo\t":
             self._read_option(self._runs[-1], line)
+
+    def _read_heads(self, line: str) -> None:
+        self._is_summary = line[0] == "O"
+        heads = line.partition(" Op grep ")[0]  # in version 2, the rows have no such columns
+        self._columns = heads.replace(" (", "(").replace("Std Dev", "StdDev").split()
+        if is_cut(self._columns):
+            self._findings.problem(
+                "the heads of IOR's table are cut short, as where a terminal or a log wrapped the lines: "
+                f"{' '.join(self._columns)[:200]}"
+            )
+            self._columns = []
+        for one in unknown_columns(self._columns):
+            if one.meant:
+                self._findings.problem(f"IOR's table has a column {one.name!r}, which may be {one.meant!r}")
+            else:
+                self._findings.leave_out(f"IOR's column {one.name}", UNKNOWN_COLUMN, {})
 
     def read_torn(self, line: str) -> None:
         """Read a last line without a line end: only a closing brace is whole."""
@@ -203,9 +214,10 @@ class IorLog(LogParser):
             self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
             return
         row = dict(zip(self._columns, words, strict=True))
-        columns = _SUMMARY_COLUMNS if self._is_summary else _ROW_COLUMNS
+        columns = SUMMARY_COLUMNS if self._is_summary else ROW_COLUMNS
         cells = (row[name] for name in columns if name in row)
-        if any(figure(cell) is None and cell not in _NOTHING for cell in cells):
+        is_broken = any(figure(cell) is None and cell not in _NOTHING for cell in cells)
+        if is_broken or (self._is_summary and not is_sorted(row)):
             self._findings.problem(f"IOR's table has a broken row: {' '.join(words)[:200]}")
             return
         self._findings.keep(len(words))
@@ -220,10 +232,10 @@ class IorLog(LogParser):
             summary = run.test(number).summary.setdefault(direction, {})
             if "bandwidth" in summary:
                 self._findings.mixed(f"two summaries of the {direction}s of one test of IOR")
-            summary.update(_figures(row, _SUMMARY_COLUMNS))
+            summary.update(_figures(row, SUMMARY_COLUMNS))
         else:
             test = run.last_test or run.test(0)
-            test.rows.setdefault(direction, []).append(dict(_figures(row, _ROW_COLUMNS)))
+            test.rows.setdefault(direction, []).append(dict(_figures(row, ROW_COLUMNS)))
 
     def parsed(self) -> Parsed:
         """Return the figures of all tests."""

@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from tare.plugins.workloads.common.data_rates import (
     RESULT,
+    contradiction,
     gbit_per_s,
     least_bytes,
     loss_percent,
@@ -51,7 +52,7 @@ def row_of(line: str) -> IntervalRow | None:
     fault = ""
     if match := TEXT_ROW.match(line):
         rate, amount = gbit_per_s(match), least_bytes(match)
-        fault = rounded_away(match) if rate is None else ""
+        fault = rounded_away(match) if rate is None else contradiction(match)
     elif match := CSV_ROW.match(line):
         rate, amount = float(match["rate"]) / 1e9, int(match["bytes"])
         fault = _broken_rate(match)

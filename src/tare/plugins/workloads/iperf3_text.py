@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from tare.plugins.workloads.common.data_rates import (
     RESULT,
+    contradiction,
     gbit_per_s,
     least_bytes,
     loss_percent,
@@ -176,6 +177,7 @@ class TextRun:
         if self._failure:
             yield self._failure
         yield from {rounded_away(row) for _, _, row in totals if gbit_per_s(row) is None}
+        yield from dict.fromkeys(filter(None, (contradiction(row) for _, _, row in totals)))
         ends = {end for end, _, _ in totals}
         ways = {way for _, way, _ in totals}
         lost = {(end, way) for end in ("sender", "receiver") for way in ways}

@@ -57,8 +57,10 @@ _WALL = re.compile(r"Total wall time: ([0-9]+):([0-9]{2}):([0-9]{2})")
 _LAST_WITHOUT_WALL_TIME = 2015
 _LAST_ICMS_WITHOUT_WALL_TIME = 2013
 """The years of the last versions that end with ``Dangerous builds``: of all, and of those with rates."""
-_DIGITS = 0.01
-"""Relative difference allowed between rate × time and the steps; rates have three decimals or more."""
+_DIGITS = 1e-5
+"""Relative difference allowed between rate × time and the steps, for a time of six digits."""
+_DECIMALS = 0.0006
+"""The most that a rate, which has three decimals or more, may differ from the exact one."""
 
 
 @dataclasses.dataclass
@@ -91,7 +93,9 @@ class _Loop:
     def is_consistent(self) -> bool:
         """Whether its rate agrees with its time; a rate of at most 1 has too few digits for this check."""
         rate, seconds = self.figures.get("timesteps_per_s"), self.figures["loop_time"]
-        return rate is None or not rate > 1 or abs(rate * seconds / self.steps - 1) < _DIGITS
+        if rate is None or not rate > 1:
+            return True
+        return abs(rate * seconds / self.steps - 1) < _DIGITS + _DECIMALS / rate
 
 
 @dataclasses.dataclass

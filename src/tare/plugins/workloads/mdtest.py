@@ -20,6 +20,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, coordinates
 from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.common.row_widths import odd_rows, shape
 from tare.plugins.workloads.common.text import aborts, figure
 
 _TITLE = re.compile(r"SUMMARY(?: (rate|time))?(?: \(in [^)]*\))?: \(of ([0-9]{1,6}) iterations\)")
@@ -43,6 +44,12 @@ _UNDONE = re.compile(
     re.IGNORECASE,
 )
 """Warnings after which mdtest continues and counts the failed operation as done (mdtest.c, aiori-POSIX.c)."""
+_BOTH = re.compile(r"""\s(["']?)-P\1(?=\s|$)""")
+"""The option that prints the rates and the times; without it, one table is printed."""
+_OVERFLOW = 14
+"""The least characters of a figure that is wider than its column (mdtest.c, ``%14.3f``)."""
+_LONG_S = 1000
+"""A rate that is printed as 0.000 is of an operation that took longer, or was not selected."""
 _TASKS = re.compile(r"([0-9]{1,9}) tasks, ([0-9]{1,15}) (?:files|directories|files/directories)")
 _WITHOUT_READS = re.compile(r"mdtest-1\.[0-8]\b")
 
@@ -100,15 +107,28 @@ class _Table:
 
     fom: str
     rows: dict[str, tuple[float | None, ...]] = dataclasses.field(default_factory=dict)
+    lines: list[str] = dataclasses.field(default_factory=list)
     has_heads: bool = False
 
     def missing(self, *, has_reads: bool) -> Iterator[str]:
         """Yield the names of the missing rows, out of those that every version prints."""
         kinds = {"Tree", *(name.split()[0] for name in self.rows)}
+        if len(kinds) == 1:
+            yield "File or Directory creation"
         for kind in sorted(kinds):
             for what in _NEEDED[kind]:
                 if f"{kind} {what}" not in self.rows and (has_reads or what != "read"):
                     yield f"{kind} {what}"
+
+    def broken(self) -> Iterator[str]:
+        """Yield the rows that are left of two rows, or lost a part."""
+        odd = odd_rows([shape(line.split(), len(line)) for line in self.lines], overflow=_OVERFLOW)
+        for index, (line, (largest, least, mean)) in enumerate(
+            zip(self.lines, self.rows.values(), strict=True)
+        ):
+            known = [value for value in (least, mean, largest) if value is not None and not math.isnan(value)]
+            if index in odd or known != sorted(known):
+                yield " ".join(line.split())
 
 
 @dataclasses.dataclass
@@ -118,6 +138,8 @@ class _Run:
     tables: list[_Table] = dataclasses.field(default_factory=list)
     facts: dict[str, Scalar] = dataclasses.field(default_factory=dict)
     has_reads: bool = True
+    has_both: bool = False
+    """Whether it was asked for rates and times."""
     is_finished: bool = False
 
 
@@ -133,10 +155,8 @@ class _Log(LogParser):
         if line.startswith("-- started at"):
             self._runs.append(_Run())
             self._findings.begin()
-        elif line.startswith("mdtest-") and self._runs:
-            self._runs[-1].has_reads = _WITHOUT_READS.match(line) is None
-            if launch := _LAUNCH.fullmatch(line):
-                self._runs[-1].facts |= {"ranks": int(launch[1]), "nodes": int(launch[2])}
+        elif line.startswith(("mdtest-", "Command line used: ")) and self._runs:
+            self._read_call(self._runs[-1], line)
         elif line.startswith("SUMMARY"):
             self._read_title(line)
         elif " tasks, " in line and (tasks := _TASKS.fullmatch(line)) and self._runs:
@@ -158,6 +178,15 @@ class _Log(LogParser):
         """Read a last line without a line end, if it is the closing line."""
         if line.startswith("-- finished at"):
             self.read(line)
+
+    def _read_call(self, run: _Run, line: str) -> None:
+        """Read the line with the version, or the one with the options."""
+        if line.startswith("Command"):
+            run.has_both = _BOTH.search(line) is not None
+            return
+        run.has_reads = _WITHOUT_READS.match(line) is None
+        if launch := _LAUNCH.fullmatch(line):
+            run.facts |= {"ranks": int(launch[1]), "nodes": int(launch[2])}
 
     def _read_title(self, line: str) -> None:
         if match := _TITLE.match(line):
@@ -181,6 +210,8 @@ class _Log(LogParser):
             rows = tables[-1].rows
             if match[1] in rows:
                 self._findings.mixed(f"mdtest's table has two rows {match[1]}")
+            else:
+                tables[-1].lines.append(line)
             rows[match[1]] = values
             self._findings.keep(len(values))
         elif line.lstrip().startswith(("File ", "Directory ", "Tree ")):
@@ -228,11 +259,29 @@ def _faults(runs: list[_Run]) -> Iterator[str]:
             yield "a table of mdtest is missing: times stand there without rates"
         if len(set(kinds)) < len(kinds):
             yield "a run of mdtest has two tables of one kind"
+        if run.has_both and len(set(kinds)) == 1:
+            yield f"a table of mdtest is missing: -P prints rates and times, and only {kinds[0]}s are there"
+        if kinds == ["rate", "time"]:
+            yield from _contradictions(*run.tables)
         for table in run.tables:
+            for row in table.broken():
+                yield f"mdtest's table has a broken row: {row}"
             for name in table.missing(has_reads=run.has_reads):
                 yield f"mdtest's table of {table.fom}s lacks the row {name}"
         if run.tables and not any(any(values) for table in run.tables for values in table.rows.values()):
             yield "mdtest's table holds nothing but zeros: nothing was run"
+
+
+def _contradictions(rates: _Table, times: _Table) -> Iterator[str]:
+    """Yield what the two tables of one run do not have in common."""
+    for name in sorted(rates.rows.keys() ^ times.rows.keys()):
+        kind, _, what = name.partition(" ")
+        if what not in _NEEDED[kind]:  # those have a sentence of their own
+            yield f"one of mdtest's tables of rates and times lacks the row {name}"
+    for name in sorted(rates.rows.keys() & times.rows.keys()):
+        rate, time = rates.rows[name][-1], times.rows[name][-1]
+        if rate == 0 and time is not None and 0 < time < _LONG_S:
+            yield f"mdtest's tables are of several runs: {name} took {time} s and has no rate"
 
 
 def _foms(

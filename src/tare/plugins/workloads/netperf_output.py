@@ -18,55 +18,24 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.netperf_names import MBIT, NAMES, SIZES, cut_values, damaged_names
 
-_MBIT = {
-    **{f"10^{power}bits/s": 10.0 ** (power - 6) for power in (3, 6, 9)},
-    **{f"{prefix}Bytes/s": 1024.0**power * 8e-6 for power, prefix in enumerate(("", "K", "M", "G"))},
-}
-"""Each unit of throughput in 10⁶ bits per second."""
-
-_NAMES: Mapping[str, tuple[str, float | None]] = {
-    "MEAN_LATENCY": ("latency", None),
-    "Mean Latency Microseconds": ("latency", None),
-    "STDDEV_LATENCY": ("latency_stddev", None),
-    "Stddev Latency Microseconds": ("latency_stddev", None),
-    "MIN_LATENCY": ("latency_min", None),
-    "Minimum Latency Microseconds": ("latency_min", None),
-    "MAX_LATENCY": ("latency_max", None),
-    "Maximum Latency Microseconds": ("latency_max", None),
-    **{f"P{one}_LATENCY": ("latency_percentile", float(one)) for one in (50, 90, 99)},
-    **{
-        f"{one}th Percentile Latency Microseconds": ("latency_percentile", float(one)) for one in (50, 90, 99)
-    },
-    "TRANSACTION_RATE": ("transactions", None),
-    "Transaction Rate Tran/s": ("transactions", None),
-    "LOCAL_TRANSPORT_RETRANS": ("retransmits", None),
-    "Local Transport Retransmissions": ("retransmits", None),
-    "LOCAL_CPU_UTIL": ("cpu_local", None),
-    "Local CPU Util %": ("cpu_local", None),
-    "REMOTE_CPU_UTIL": ("cpu_remote", None),
-    "Remote CPU Util %": ("cpu_remote", None),
-}
-"""The figure of merit for each name in an output, and its percentile or None."""
-_SIZES = {
-    **dict.fromkeys(("SEND_SIZE", "LOCAL_SEND_SIZE", "Local Send Size", "Send Size"), "send"),
-    **dict.fromkeys(("REQUEST_SIZE", "Request Size Bytes", "Request Size"), "request"),
-    **dict.fromkeys(("RESPONSE_SIZE", "Response Size Bytes", "Response Size"), "response"),
-}
-"""The names of message sizes in omni tests, and the kind of message."""
 _RESULTS = frozenset({"throughput", "transactions"})  # a test without one of these has no result
 
 _TITLE = re.compile(r"(?:MIGRATED )?(?P<test>(?:TCP|UDP|SCTP)[ _A-Za-z/0-9]{0,40}?) TEST (?:from|to) ")
 _BURST = re.compile(r" : first burst ([1-9][0-9]{0,8})\b")
 """How many requests are under way besides the last one (-b), where it is not one at a time."""
 _KEYVAL = re.compile(r"([A-Z][A-Z0-9_]+)=(.*)")
-_NUMBER = re.compile(r"-?[0-9]{1,15}(?:\.[0-9]{1,6})?")
+_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,6})?")
+"""What netperf prints; a number with a zero before its digits is the rest of another one."""
 _COMPLAINT = re.compile(r"netperf: \w+: .* (?:failed|error)|send_data: |establish control: are you sure")
 _MOST_HEAD_LINES = 8
 _MOST_DIGITS = 12  # of a size
+_N_PROCESSORS = len(("% local", "% remote", "us local", "us remote"))
 _UNKNOWN = -1.0
 """What netperf prints for a value that it does not know."""
 _NAMES_OF_CSV = re.compile(r"[A-Z]\w* ?\w*[^,]*,")
+_NAME_OF_PERCENTILE = re.compile(r"[0-9]{1,2}th ")
 _UNIT = re.compile(r"10\^[369]bits/s|[KMG]?Bytes */s")
 _LONG = {
     "REQUEST/RESPONSE": "RR",
@@ -194,11 +163,13 @@ class NetperfLog(LogParser):
 
     def _take(self, values: Mapping[str, str]) -> None:
         result, figures = self._last(), list(_figures(values))
-        sizes = {_SIZES[name]: value for name, value in values.items() if name in _SIZES}
+        sizes = {SIZES[name]: value for name, value in values.items() if name in SIZES}
         result.facts |= _message({kind: value for kind, value in sizes.items() if value.isdecimal()})
         result.figures += figures
+        result.faults += [*damaged_names(values), *cut_values(values)]
+        result.faults += _disorder(figures)
         for name, value in values.items():
-            if name in _NAMES and value.strip() and not _NUMBER.fullmatch(value.strip()):
+            if name in NAMES and value.strip() and not _NUMBER.fullmatch(value.strip()):
                 result.faults.append(f"netperf's {name} is {value.strip()[:40]!r}, which is no number")
         has_result = any(fom in _RESULTS for fom, _, _ in figures)
         if not has_result and values.keys() & {"THROUGHPUT", "Throughput"} and not _unit(values):
@@ -208,8 +179,11 @@ class NetperfLog(LogParser):
         if self._results and name in self._results[-1].values:  # a new test without a title (-P 0)
             self._flush()
             self._begin(self._results[-1].test)
-        if name in _NAMES or name in _SIZES or name in {"THROUGHPUT", "THROUGHPUT_UNITS"}:
+        if name in NAMES or name in SIZES or name in {"THROUGHPUT", "THROUGHPUT_UNITS"}:
             self._last().values[name] = value
+            self._findings.keep()
+        for fault in damaged_names([name]):
+            self._last().faults.append(fault)
             self._findings.keep()
 
     def _read_names(self, line: str) -> None:
@@ -243,9 +217,14 @@ class NetperfLog(LogParser):
                 )
                 self._findings.keep()
                 self._heads = []
-        elif self._heads:
+        elif self._heads and _NAME_OF_PERCENTILE.match(line):
             self._read_names(line)
+        elif self._heads:  # names do not begin with other numbers
+            self._last().faults.append(f"netperf's row is broken: {line[:200]}")
+            self._findings.keep()
+            self._heads = []
         elif self._table is not None:
+            self._last().faults += self._table.faults(line.split())
             for figure in self._table.figures(line.split()):
                 if any(figure[0] == fom for fom, _, _ in self._last().figures):  # a table of several tests
                     self._begin(self._last().test)
@@ -276,7 +255,7 @@ def _is_row(names: list[str], cells: list[str]) -> bool:
     """Return whether `cells` are values of the columns `names`: as many, and numbers where figures are."""
     if len(names) != len(cells):
         return False
-    found = [cell for name, cell in zip(names, cells, strict=True) if name in _NAMES or name == "Throughput"]
+    found = [cell for name, cell in zip(names, cells, strict=True) if name in NAMES or name == "Throughput"]
     return bool(found) and all(_NUMBER.fullmatch(cell.strip()) for cell in found)
 
 
@@ -293,6 +272,18 @@ def _names(above: tuple[str, ...]) -> list[str]:
     starts = [0, *(at + 1 for at in ends if at + 1 < width and at + 1 not in blank)]
     columns = [[line[start:end].strip() for line in lines] for start, end in pairwise([*starts, width])]
     return [" ".join(filter(None, column)) for column in columns]
+
+
+def _disorder(figures: list[tuple[str, float, float | None]]) -> Iterator[str]:
+    """Yield a fault if the latencies of one result do not grow as they must."""
+    found = {(fom, percentile): value for fom, value, percentile in figures if value != _UNKNOWN}
+    for names in (
+        [("latency_percentile", one) for one in (50.0, 90.0, 99.0)],
+        [("latency_min", None), ("latency", None), ("latency_max", None)],
+    ):
+        latencies = [found[name] for name in names if name in found]
+        if latencies != sorted(latencies):
+            yield f"netperf's row contradicts itself: latencies of {', '.join(map(str, latencies))}"
 
 
 def _message(sizes: Mapping[str, str]) -> dict[str, Scalar]:
@@ -313,12 +304,12 @@ def _figures(values: Mapping[str, str]) -> Iterator[tuple[str, float, float | No
     if _NUMBER.fullmatch(throughput):
         if unit == "Trans/s":
             yield "transactions", float(throughput), None
-        elif unit in _MBIT:
-            yield "throughput", float(throughput) * _MBIT[unit], None
+        elif unit in MBIT:
+            yield "throughput", float(throughput) * MBIT[unit], None
     has_rate = unit == "Trans/s" and _NUMBER.fullmatch(throughput) is not None
     for name, value in values.items():
-        if name in _NAMES and _NUMBER.fullmatch(value.strip()):
-            fom, percentile = _NAMES[name]
+        if name in NAMES and _NUMBER.fullmatch(value.strip()):
+            fom, percentile = NAMES[name]
             if not (fom == "transactions" and has_rate):  # -o all prints the rate twice
                 yield fom, float(value.strip()), percentile
 
@@ -341,7 +332,7 @@ class _Table:
         unit = _UNIT.search(heads)
         if unit is None or words[:2] != ["bytes", "bytes"]:
             return None
-        factor = _MBIT.get(unit[0].replace(" ", ""), 0.0)
+        factor = MBIT.get(unit[0].replace(" ", ""), 0.0)
         return cls("datagrams" if "#" in words else "stream", factor)
 
     def figures(self, row: list[str]) -> Iterator[tuple[str, float, float | None]]:
@@ -360,6 +351,12 @@ class _Table:
         elif self.kind == "datagrams" and len(row) >= 4 and "." in row[1]:
             yield "throughput", float(row[3]) * self.factor, None
 
+    def faults(self, row: list[str]) -> Iterator[str]:
+        """Yield a fault for a row with some of the columns of processor use: one that was cut or wrapped."""
+        n_columns = {"rate": 6, "stream": 5}.get(self.kind, len(row))
+        if 0 < len(row) - n_columns < _N_PROCESSORS:
+            yield f"netperf's row is cut short: {' '.join(row)[:200]}"
+
     def sizes(self, row: list[str]) -> dict[str, str]:
         """Return the message sizes in a row with figures, by kind of message."""
         columns = {"rate": {"request": 2, "response": 3}, "stream": {"send": 2}, "datagrams": {"send": 1}}
@@ -370,6 +367,6 @@ class _Table:
     @staticmethod
     def _processors(columns: list[str]) -> Iterator[tuple[str, float, float | None]]:
         """Yield the processor use of both sides, which -c and -C add before their time per unit."""
-        if len(columns) == len(("% local", "% remote", "us local", "us remote")):
+        if len(columns) == _N_PROCESSORS:
             yield "cpu_local", float(columns[0]), None
             yield "cpu_remote", float(columns[1]), None

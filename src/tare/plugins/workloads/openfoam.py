@@ -29,6 +29,7 @@ from tare.plugins.workloads.openfoam_case import (
     mesh_edits,
     total_cells,
 )
+from tare.plugins.workloads.openfoam_steps import Lengths, Steps
 
 _FOMS = (
     declare.lower(
@@ -183,17 +184,15 @@ def _mesh(case: Case) -> Iterator[Stage]:
     yield Stage(name="snappy", argv=("snappyHexMesh", "-overwrite", *_parallel(case)), keeps=parts)
 
 
-_HEADS = frozenset({"Exec", "Time", "End", "nPro"})
+_HEADS = frozenset({"Exec", "Time", "delt", "End", "nPro"})
 """The first characters of the lines that the parser reads in a successful run."""
 
-_SIEVE = Sieve("Exec|Time = |End|nProcs", "FOAM FATAL", "::sig", "nan", "inf,")
+_SIEVE = Sieve("Exec|Time = |deltaT = |End|nProcs", "FOAM FATAL", "::sig", "nan", "inf,")
 _TIMES = re.compile(r"ExecutionTime = ([0-9][-+.0-9e]*) s(?:  ClockTime = ([0-9][-+.0-9e]*) s)?")
 _RANKS = re.compile(r"nProcs : ([0-9]+)")
 _FATAL = re.compile(r"(?:\[[0-9]+\] )?--> FOAM FATAL (?:IO )?ERROR.*")
 _SIGNAL = re.compile(r"Foam::sig(Fpe|Segv|Quit|Int|Stop)\w*::sigHandler")
 _SIGNALS = {"Fpe": "a floating point exception", "Segv": "a segmentation fault"}
-_SAME = 1e-6
-"""Relative difference up to which time steps count as equal; times are printed with six digits."""
 
 
 class _Log(application.ApplicationLog):
@@ -207,8 +206,9 @@ class _Log(application.ApplicationLog):
         self._program_ranks: int | None = None
         self._program = ""
         self._runs = Runs(self._findings, len(_FOMS))
-        self._steps: _Steps | None = None
+        self._steps: Steps | None = None
         self._time: float | None = None
+        self._lengths = Lengths()
         self._is_ended = True
         self._is_fatal = False
         self._n_begun = 0
@@ -235,6 +235,9 @@ class _Log(application.ApplicationLog):
         elif line.startswith("Time = "):
             self._time = figure(line[7:].rstrip("s"))
             self._n_begun += 1
+            self._is_lossy |= not self._lengths.take(line[7:].rstrip("s"))
+        elif line.startswith("deltaT = "):
+            self._lengths.announce(line[9:].rstrip("s"))
         elif line == "End":
             self._end()
         elif match := _RANKS.fullmatch(line):
@@ -243,6 +246,7 @@ class _Log(application.ApplicationLog):
     def _read_exec(self, line: str) -> None:
         if line.startswith("Exec   : "):
             self._steps, self._time, self._is_ended = None, None, False
+            self._lengths = Lengths()
             self._n_begun, self._has_loose_end, self._is_lossy = 0, False, False
             self._program, self._program_ranks = _solver(line), None
         elif self._time is None:
@@ -253,7 +257,7 @@ class _Log(application.ApplicationLog):
                 return
             if self._steps is None:
                 self._runs.begin()
-                self._steps = _Steps()
+                self._steps = Steps()
                 if self._program_ranks is not None:
                     self._ranks.add(self._program_ranks)
                     self._findings.record_facts(ranks=self._program_ranks)
@@ -265,7 +269,7 @@ class _Log(application.ApplicationLog):
                 figures["clock_time"] = clock
             self._is_lossy |= self._n_begun != 1 or self._has_loose_end
             if self._is_lossy and (self._steps.is_new or not self._steps.is_even):
-                self._findings.mixed("steps of which only the beginning or the end is there")
+                self._findings.mixed("steps are missing, or only their beginning or their end is there")
             self._n_begun = 0
             mean = self._steps.take(self._time, execution)
             if not self._steps.is_in_order:
@@ -311,60 +315,6 @@ def _solver(line: str) -> str:
     words = line.partition(" : ")[2].split()
     modular = words.index("-solver") + 1 if "-solver" in words[:-1] else 0
     return words[modular].rpartition("/")[2] if words else ""
-
-
-_MOST_STEPS = 1e15  # larger numbers of steps may not be exact in a float
-
-
-class _Steps:
-    """The mean execution time of a step, from the first printed time to the last.
-
-    If all steps have the same length, they are counted by the simulated time, so that lost lines do no harm.
-    If the solver adapts the length of steps, they are counted by lines.
-    """
-
-    def __init__(self) -> None:
-        self._first: tuple[float, float] | None = None
-        self._step: float | None = None
-        self.is_even = True
-        self.is_in_order = True
-        self._last_execution = 0.0
-        self._last_time = 0.0
-        self._count = 0
-
-    @property
-    def is_new(self) -> bool:
-        return self._first is None
-
-    @property
-    def starts_late(self) -> bool:
-        """Whether the first step does not begin at time 0, as that of a run that goes on from another."""
-        return self._first is not None and self._first[0] > 1.5 * (self._step or self._first[0])
-
-    def take(self, time: float, execution: float) -> float | None:
-        """Record the end of a step; return the mean so far, or None after the first step."""
-        self.is_in_order &= execution >= self._last_execution
-        self._last_execution = execution
-        if self._first is None:
-            self._first = (time, execution)
-            self._last_time = time
-            return None
-        first_time, first_execution = self._first
-        width = time - self._last_time
-        self.is_in_order &= width > 0
-        self._last_time = time
-        self._count += 1
-        if self._step is None:
-            self._step = width
-        if self._step > 0:
-            steps = width / self._step
-            self.is_even &= 0.5 < steps < _MOST_STEPS and abs(steps - round(steps)) < _SAME * max(
-                1.0, abs(time / self._step)
-            )
-        else:
-            self.is_even = False
-        count = round((time - first_time) / self._step) if self.is_even else self._count
-        return (execution - first_execution) / count
 
 
 WORKLOADS = (

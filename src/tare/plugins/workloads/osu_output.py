@@ -21,7 +21,15 @@ from tare.plugins.workloads.common.left_out import too_small
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import Sieve
 from tare.plugins.workloads.common.torn_start import TornStart
-from tare.plugins.workloads.osu_tables import COLUMNS, VALID, Expectation, Sizes, Table, is_figure
+from tare.plugins.workloads.osu_tables import (
+    COLUMNS,
+    VALID,
+    Expectation,
+    Sizes,
+    Table,
+    is_figure,
+    split_heads,
+)
 
 SMALL_MEAN = "latency_small_mean"
 SMALL_SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -111,6 +119,8 @@ class OsuLog(LogParser):
         self._is_of_neighbours = False
         self._has_title = False
         """Whether the title of any benchmark was read."""
+        self._n_other_heads = 0
+        """How many tables stand below the last title, if it is that of another benchmark."""
         self._start = TornStart(_ROW_OF_ANY)
 
     def read(self, line: str) -> None:
@@ -138,7 +148,10 @@ class OsuLog(LogParser):
                 self._read_fact(table, line)
             elif line.startswith(("DATA VALIDATION ERROR", "FAILED:")):
                 self._findings.problem(f"OMB found wrong data: {line.strip()}")
+        if table is None and self._has_title and "#" in line[:40]:
+            self._read_heads_of_others(line)
         if "Test" in line and ("OSU " in line or "OMB-Py" in line):
+            self._n_other_heads = 0
             self._read_title(line)
         elif not self._has_title and (fault := self._start.fault(line)):
             self._findings.problem(fault)
@@ -229,6 +242,15 @@ class OsuLog(LogParser):
             table.pattern = None
         return True
 
+    def _read_heads_of_others(self, line: str) -> None:
+        """Read heads below the title of another benchmark; a second table there has lost its own title."""
+        if "Datatype" in line:
+            self._n_other_heads = 0
+        elif "Size" in line and COLUMNS.keys() & set(split_heads(line)):
+            self._n_other_heads += 1
+            if self._n_other_heads > 1:
+                self._findings.mixed("a second table stands below the title of another benchmark")
+
     def _read_fact(self, table: Table, line: str) -> None:
         """Read a line between a title and its heads; a new data type begins a new table."""
         if "Datatype" in line and (datatype := _DATATYPE.search(line)):
@@ -263,7 +285,7 @@ class OsuLog(LogParser):
         rows = table.rows_in(lines)
         if not rows:
             return False
-        table.add(rows)
+        table.add(rows, lines)
         self._findings.keep(table.n_figures * len(rows))
         if table.validation is not None:
             for row, line in zip(rows, lines.split("\n"), strict=True):

@@ -17,6 +17,7 @@ import msgspec
 
 from tare.core.counting import count
 from tare.core.values import Scalar
+from tare.plugins.workloads.common.row_widths import odd_rows, shape
 
 COLUMNS = {
     "latency (us)": "latency",
@@ -56,11 +57,18 @@ _SIZE = r"[0-9]{1,15}"
 _FIGURE = r"[0-9]{1,15}\.[0-9]{2}(?:[0-9]{4})?"
 _GAPS = r"[^\S\n]+"
 _MULTI_LATENCY = "multi latency"
+_OVERFLOW = 10
+"""The least characters of a cell that may be wider than its column (osu_util.h, ``%-10d%18.2f``)."""
 
 
 def is_figure(head: str) -> bool:
     """Return whether a column with this head, in lower case, holds a figure of merit."""
     return head in COLUMNS or _TAIL.fullmatch(head) is not None
+
+
+def split_heads(line: str) -> list[str]:
+    """Return the heads in a line, in lower case."""
+    return [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
 
 
 class _Heads(NamedTuple):
@@ -74,7 +82,7 @@ class _Heads(NamedTuple):
 @functools.lru_cache(maxsize=256)  # the tables of a long log have few different heads
 def _heads(line: str, *, has_sizes: bool, may_lack_tails: bool) -> _Heads:
     """Return what the line with the heads says about the rows."""
-    names = [name.lower() for name in _GAP.split(line.strip("# \t")) if name]
+    names = split_heads(line)
     fields = [_FIGURE if is_figure(name) else r"\S+" for name in (names[1:] if has_sizes else names)]
     size = [_SIZE] if has_sizes else []
     n_unprinted = sum(_TAIL.fullmatch(name) is not None for name in names) if may_lack_tails else 0
@@ -147,6 +155,8 @@ class Table:
     validation: int | None = None
     """The index of the column with the result of data validation."""
     rows: list[tuple[str, ...]] = dataclasses.field(default_factory=list)
+    widths: list[int] = dataclasses.field(default_factory=list)
+    """How many characters each row has."""
     windows: tuple[int, ...] | None = None
     """The windows of the columns if they vary (osu_mbw_mr -V), empty before their heads; else None."""
     rates: list[tuple[str, ...]] | None = None
@@ -185,9 +195,11 @@ class Table:
         words = iter(lines.split())
         return list(zip(*[words] * len(self.heads), strict=True))
 
-    def add(self, rows: Iterable[tuple[str, ...]]) -> None:
-        """Add rows, which are those of message rates below their heading."""
+    def add(self, rows: Iterable[tuple[str, ...]], lines: str) -> None:
+        """Add the rows in `lines`, which are those of message rates below their heading."""
         (self.rows if self.rates is None else self.rates).extend(rows)
+        if self.rates is None:
+            self.widths += [len(line.rstrip()) for line in lines.splitlines()]
 
     @functools.cached_property
     def sizes(self) -> list[int]:
@@ -217,6 +229,8 @@ class Table:
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {count(size, 'byte')} to {following} instead of {2 * size or 1}"
+            for odd in odd_rows([*map(shape, self.rows, self.widths)], overflow=_OVERFLOW):
+                yield f"has a row that lost a part, as its width shows: {' '.join(self.rows[odd])}"
             if self.windows is not None and [row[0] for row in self.rates or ()] != [
                 row[0] for row in self.rows
             ]:

@@ -14,6 +14,7 @@ from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Findings, coordinates
+from tare.plugins.workloads.common.heads import unknown_heads
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
 from tare.plugins.workloads.perftest_table import FIGURES, Figure, Table
@@ -186,6 +187,11 @@ class _Log(LogParser):
             for head in heads:
                 if head.startswith(self._column_prefix) and head not in FIGURES:
                     self._problems.setdefault(f"the table has an unknown column: {head}")
+            for one in unknown_heads(heads, FIGURES, ()):
+                if one.meant and not one.name.startswith(self._column_prefix):
+                    self._problems.setdefault(
+                        f"the table has a column {one.name!r}, which may be {one.meant!r}"
+                    )
 
     def _read_row(self, table: Table, text: str, *, is_indented: bool) -> None:
         cells = text.rstrip("-")  # a test stopped by hand prints its closing line after a row's text
@@ -193,6 +199,8 @@ class _Log(LogParser):
         if row and len(row) % len(table.heads) == 0:
             is_whole = len(row) == len(table.heads) and is_indented == table.is_indented
             if is_whole and _ROW.fullmatch(cells) and table.is_printed(row):
+                if not table.is_consistent(row):
+                    self._problems.setdefault(f"the table has a row that contradicts itself: {' '.join(row)}")
                 table.rows.setdefault(row)
                 table.reports.append(row)
                 self._findings.keep(len(row) - 1)

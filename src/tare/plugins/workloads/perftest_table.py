@@ -9,9 +9,21 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from tare.core.values import Scalar
+from tare.plugins.workloads.common.rounded import rounded
 
 _MIB_GBIT = 8 * 2**20 / 1e9
 """In perftest, MB means 2²⁰ bytes; since 23.10 it prints MiB (perftest_parameters.h). Gb means 10⁹ bits."""
+
+_MEGA_PER_GIGA = 1e3
+_LEAST_PEAK = 0.5
+"""The least share of the mean that a peak may be: it is that of the fastest stretch, nearly."""
+_GROWING = (
+    "t_min[usec]",
+    "t_typical[usec]",
+    "99% percentile[usec]",
+    "99.9% percentile[usec]",
+    "t_max[usec]",
+)
 
 _DECIMALS = {"MsgRate[Mpps]": (6,), "BW peak": (2, 6), "BW average": (2, 6), "": (2,)}
 """How many decimals perftest prints, by the beginning of a column (perftest_parameters.h, REPORT_FMT)."""
@@ -84,6 +96,32 @@ class Table:
             len(row[one.column].partition(".")[2]) in _decimals(self.heads[one.column])
             for one in self.figures
         )
+
+    def is_consistent(self, row: tuple[str, ...]) -> bool:
+        """Return whether the figures in `row` may be of one test: no digit of them is lost.
+
+        The bandwidth is the message rate × the size; with -b, it may be that of both directions. A smaller
+        share of the latencies is not longer than a larger one.
+        """
+        cells = {one.fom: (row[one.column], one.factor) for one in self.figures if not one.which}
+        if not ("bandwidth" in cells and "message_rate" in cells):
+            return self._is_sorted(row)
+        (bandwidth, factor), rate = cells["bandwidth"], rounded(cells["message_rate"][0])
+        if 0 < float(cells.get("bandwidth_peak", ("0", 1.0))[0]) < _LEAST_PEAK * float(bandwidth):
+            return False
+        moved, n_bits = rounded(bandwidth), 8 * int(row[0])
+        ways = (1,) if self.facts.get("bidirectional") is False else (1, 2)
+        return (
+            moved is None
+            or rate is None
+            or any(rate.scaled(way * n_bits / _MEGA_PER_GIGA).overlaps(moved.scaled(factor)) for way in ways)
+        )
+
+    def _is_sorted(self, row: tuple[str, ...]) -> bool:
+        """Return whether the least latency, the median, the percentiles and the largest one grow."""
+        at = {head: column for column, head in enumerate(self.heads)}
+        latencies = [float(row[at[head]]) for head in _GROWING if head in at]
+        return latencies == sorted(latencies)
 
     @property
     def last_bytes(self) -> int | None:

@@ -26,20 +26,33 @@ from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, Benchmark, run_number
 from tare.plugins.workloads.common.log_parser import LogParser
+from tare.plugins.workloads.common.rounded import Rounded, have_common, rounded
 from tare.plugins.workloads.common.text import aborts, figure
 
 _KERNELS = ("copy", "scale", "add", "triad")
-_MEGABYTES = {"MB/s": 1.0, "GB/s": 1000.0, "MiB/s": 1.048576, "GiB/s": 1073.741824}
-"""Each unit in the head of a table, in MB/s (10⁶ bytes per second)."""
+_ARRAYS = {"copy": 2, "scale": 2, "add": 3, "triad": 3}
+"""How many arrays each kernel reads or writes, once in each repeat (stream.c, ``bytes``)."""
+_MEGABYTES = {
+    "MB": 1.0,
+    "GB": 1e3,
+    "TB": 1e6,
+    "MiB": 1.048576,
+    "GiB": 1073.741824,
+    "TiB": 1099511.627776,
+}
+"""Each unit in the head of a table, in MB (10⁶ bytes)."""
 
-_HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate \(?([MG]i?B/s)\)?(.*)")
+_HEAD = re.compile(r"\s*Function\s+(?:Best )?Rate [(\[]?([MGT]i?B)(?:ytes)?/s(?:ec)?[)\]]?(\s.*|$)")
 _ROW = re.compile(r"\s*(Copy|Scale|Add|Triad):\s+(.+)")
 _GPU_ROW = re.compile(
     r"STREAM_(COPY|SCALE|ADD|TRIAD)_\w+_gpu_([0-9]+)_buffer_[0-9]+_block_([0-9]+)"
     r"\s+([0-9]+\.[0-9]{2})\s+[0-9]+\.[0-9]{2}"
 )
 _ELEMENTS = re.compile(r"Array size = ([0-9]{1,15}) \(elements\)")
+_ELEMENT_BYTES = re.compile(r"This system uses ([0-9]{1,3}) bytes per array element\.")
+_ANY_ELEMENT_BYTES = (4, 8, 16)
 _THREADS = re.compile(r"Number of Threads counted = ([0-9]{1,9})")
+_MEGA = 1e6
 _TIMED_WIDTH = 4  # rate, average, least and most time
 
 _DESCRIPTION = """\
@@ -86,6 +99,10 @@ class _Log(LogParser):
         super().__init__(foms)
         self._copies = copies
         self._scale: float | None = None
+        self._sizes: set[int] = set()
+        self._element_bytes: set[int] = set()
+        self._arrays: list[Rounded] = []
+        """How many megabytes each array has, by each row of the last table."""
         self._width: int | None = None
         self._n_at_head = 0
         self._heads = self._banners = self._versions = self._verdicts = 0
@@ -103,7 +120,7 @@ class _Log(LogParser):
             self._banners += 1
         elif "Function " in line:
             self._read_head(line)
-        elif line.startswith(("Array size", "Number of Threads counted")):
+        elif line.startswith(("Array size", "Number of Threads counted", "This system uses")):
             self._read_size(line)
         elif "Validat" in line:
             self._read_verdict(line)
@@ -123,10 +140,17 @@ class _Log(LogParser):
             self._heads += 1
             self._scale = _MEGABYTES[match[1]]
             self._width = _TIMED_WIDTH if "time" in match[2] else None
+            self._arrays = []
+        elif "Rate" in line:
+            self._scale = None
+            self._findings.problem(f"STREAM's table has an unknown unit: {' '.join(line.split())}")
 
     def _read_size(self, line: str) -> None:
         if match := _ELEMENTS.match(line):
             self._findings.record_facts(n_elements=int(match[1]))
+            self._sizes.add(int(match[1]))
+        elif match := _ELEMENT_BYTES.match(line):
+            self._element_bytes.add(int(match[1]))
         elif match := _THREADS.fullmatch(line):
             self._findings.record_facts(threads=int(match[1]))
 
@@ -143,11 +167,39 @@ class _Log(LogParser):
         words = match[2].split()
         rate = figure(words[0])
         is_whole = len(words) == self._width if self._width else len(words) > 1
-        if rate is None or rate < 0 or not is_whole or any(figure(word) is None for word in words):
+        if (
+            rate is None
+            or rate < 0
+            or not is_whole
+            or any(figure(word) is None or word.endswith(".") for word in words)
+        ):
             self._findings.problem(f"STREAM's table has a broken row: {' '.join(line.split())}")
         else:
+            if self._width is not None and not self._is_consistent(match[1].lower(), words, self._scale):
+                self._findings.problem(
+                    "STREAM's table has a row whose rate and least time are not of its arrays, as of lost "
+                    f"digits or another unit: {' '.join(line.split())}"
+                )
             self._rates[match[1].lower()].append(rate * self._scale)
             self._findings.keep()
+
+    def _is_consistent(self, kernel: str, words: list[str], scale: float) -> bool:
+        """Return whether the rate × the least time is what the kernel moves, as in the other rows."""
+        rate, least, mean, most = rounded(words[0]), rounded(words[2]), *map(figure, words[1:4:2])
+        if rate is None or least is None or mean is None or most is None:
+            return True
+        array = rate.times(least).scaled(scale / _ARRAYS[kernel])
+        self._arrays.append(array)
+        known = [
+            size * n_bytes / _MEGA
+            for size in self._sizes
+            for n_bytes in self._element_bytes or _ANY_ELEMENT_BYTES
+        ]
+        return (
+            (not known or any(map(array.may_be, known)))
+            and have_common(self._arrays)
+            and least.least <= mean <= most
+        )
 
     def _read_gpu_row(self, line: str) -> None:
         match = _GPU_ROW.fullmatch(line)
@@ -155,7 +207,7 @@ class _Log(LogParser):
             self._findings.problem(f"gpu_stream's table has a broken row: {' '.join(line.split())}")
         else:
             point = match[1].lower(), int(match[2]), int(match[3])
-            self._gpu[point] = float(match[4]) * _MEGABYTES["GB/s"]
+            self._gpu[point] = float(match[4]) * _MEGABYTES["GB"]
             self._findings.keep()
 
     def parsed(self) -> Parsed:

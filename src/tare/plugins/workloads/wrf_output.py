@@ -55,6 +55,9 @@ _WRITTEN = re.compile(r"Writing (\S*?)([0-9]{4}-[0-9]{2}-[0-9]{2}_\S+)")
 _MOMENT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}[:_][0-9]{2}[:_][0-9]{2}"
 """A simulated time in the name of a file, which has underscores where colons cannot be in names."""
 
+_STEP_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}:[0-9]{2}:[0-9]{2}(?:[.+][0-9./]{1,20})?|")
+"""The simulated time in the line of a step, with its fraction of a second; old versions print none."""
+
 _FILE = re.compile(
     rf"(?:RESTART run: opening \S*_d(?P<from>[0-9]{{2}})_|Writing \S*?)(?P<moment>{_MOMENT})"
     r"(?: for domain +(?P<of>[0-9]{1,9}):.*| for reading.*)"
@@ -194,6 +197,8 @@ class WrfLog(ApplicationLog):
         self._forecasts: list[_Forecast] = []
         self._domains: dict[str, _Domain] = {}
         """The domains of the open run, by their numbers as printed."""
+        self._width = 0
+        """How many characters follow `` on domain `` in the lines of steps of the open run."""
         self._fatal: str | None = None
         self._n_cfl = 0
 
@@ -240,7 +245,7 @@ class WrfLog(ApplicationLog):
         last = self._forecasts[-1] if self._forecasts else None
         if last is None or last.is_finished or last.domains:
             self._forecasts.append(_Forecast())
-            self._domains = {}
+            self._domains, self._width = {}, 0
             self._findings.keep(len(FOMS))
 
     def _new_domain(self, number: str) -> _Domain:
@@ -265,7 +270,8 @@ class WrfLog(ApplicationLog):
         head, is_step, rest = line.rpartition(" on domain ")
         if is_step and (head.startswith("Timing for main:") or _MAIN.match(head)):
             moment = head.rpartition(" time ")[2] if " time " in head else ""
-            if (match := _STEP.fullmatch(rest)) and " " not in moment:
+            if (match := _STEP.fullmatch(rest)) and _STEP_MOMENT.fullmatch(moment):
+                self._check_width(rest, line)
                 seconds = self._seconds(match, line)
                 domain = self._domains.get(match[1]) or self._new_domain(match[1])
                 domain.take(seconds, moment)
@@ -283,6 +289,12 @@ class WrfLog(ApplicationLog):
             if seconds is not None:
                 run.output = (run.output or 0.0) + seconds
         elif _MAIN.match(line) or _OUTPUT.match(line):
+            self._break(line)
+
+    def _check_width(self, rest: str, line: str) -> None:
+        """Check that the times of steps are all as wide as the first: WRF prints them as F10.5."""
+        self._width = self._width or len(rest)
+        if len(rest) != self._width:
             self._break(line)
 
     def _break(self, line: str) -> None:

@@ -11,6 +11,7 @@ _MOST_KINDS = 100
 
 
 ZERO = "it is printed as zero: it is too small for its decimals, or nothing was measured"
+UNKNOWN_COLUMN = "this version of Tare does not know what it is"
 UNFINISHED = "its run did not come to its end, and another one follows in the output"
 
 
