@@ -142,7 +142,7 @@ def test_no_warning_is_one_sentence_that_states_what_was_tested() -> None:
     ("blocks", "sentence"),
     [
         (5, "A warm-up cannot be told with fewer than 10 blocks."),
-        (4, "Not tested for drift, warm-up or outliers: that takes 5 blocks with values above zero."),
+        (4, "Not tested for drift, warm-up or outliers: that takes 5 blocks, and no value of zero or less."),
         (5, "Two modes cannot be told with fewer than 10 blocks."),
     ],
 )

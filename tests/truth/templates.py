@@ -28,9 +28,9 @@ NOTES = (
     r"within the margin, but the elapsed time \S+ is worse",
     rf"ranks disagree: × {N} \[[^\]]*\] at {N} %",
     r"\d+ of \d+ pairs of runs are missing; the others of their blocks count",
-    r"\d+ of \d+ (?:points|cases) left out: too few blocks, or zero or less",
+    r"\d+ of \d+ (?:points|cases) left out: (?:too few blocks, or zero or less|only one side has them)",
     r"too few blocks with both sides: an interval takes \d+",
-    r"not measured on both sides(?:: [^:;]+ has none, since [^:;]+)?",
+    r"not measured on both sides(?:: [^:;]+ has none, since [^:;]+|: they have no point in common)?",
     "not measured together",
     r"\d+ more blocks? would settle it",
     rf"in the (?:mean of times|arithmetic mean|harmonic mean) (?:1/)?{N} ?[%×]{B}(?:, (?:worst run|95th "
@@ -60,7 +60,7 @@ _BESIDE = "(?:next to what the others do alike, )?"
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
-        r"\d+ comparisons? lacks? (?:three|6) blocks that both sides finished\.",
+        r"\d+ comparisons? lacks? (?:three|6) blocks with values of both sides\.",
         r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
         r"undecided), if ratio and noise stay as they are(?:; \d+ more would take over \d+)?\.",
         r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "
@@ -81,7 +81,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\([^)]*(?:\([^)]*\)[^)]*)*\))?)\.",
     ),
     "reading": (
-        r"No number has an interval: the blocks that both sides finished are too few\.",
+        r"No number has an interval: too few blocks have values of both sides\.",
         r"In brackets: 95 % intervals from n = \d+(?: to \d+)? paired blocks?\.",
         r"Each number is of one figure of one workload: of the message sizes that it names, or of all\.",
         r"Scales are averaged only where each has the same verdict\.",
@@ -129,9 +129,9 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     ),
     "tested": (
         r"\d+ series of runs tested for [\w, -]+, corrected for looking at so many\.",
-        r"\d+ more ha(?:s|ve) fewer than 5 blocks with values above zero\.",
+        r"\d+ more (?:is|are) not tested: that takes 5 blocks, and no value of zero or less\.",
         r"A warm-up cannot be told with fewer than 10 blocks\.",
-        r"Not tested for drift, warm-up or outliers: that takes 5 blocks with values above zero\.",
+        r"Not tested for drift, warm-up or outliers: that takes 5 blocks, and no value of zero or less\.",
         r"Two modes can be told in \d+ of them, which have 10 blocks\.",
         r"Two modes cannot be told with fewer than 10 blocks\.",
     ),
@@ -217,7 +217,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\d+ ratios? had the same value in every block\.",
         r"\d+ ratios? (?:has|have) none: too few blocks, as a rule\.",
         r"No ratio has blocks enough for a test\.",
-        r"No quoted ratio has five blocks that differ, which its diagnostic takes\.",
+        r"No quoted ratio has five blocks that differ, all with values above zero, which its diagnostic takes\.",
         r"\d+ quoted ratios? (?:was|were) tested for being log-normal by Shapiro and Francia's W'; .+\.",
         r"A difference is claimed where its t test holds(?: among all \d+)?, equivalence by two such tests\.",
         r"Means are compared\.",
@@ -237,7 +237,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"Runs of one case scatter by {N}(?: %)?(?: to {N} %)? \(coefficient of variation, by case(?:; "
         rf"of several "
         r"figures or sizes their median)?\)\.",
-        r"Not known: no case has two measured blocks\.",
+        r"Not known: no case has two measured blocks with a figure whose mean is not zero\.",
         r"The load of the machine was not recorded\.",
         r"No two runs were made in one pass over the cases\.",
         r"No measured run (?:spans several nodes over a named network; there was nothing to prove|had "

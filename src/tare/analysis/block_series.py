@@ -19,6 +19,7 @@ from tare.core.case import Pass
 from tare.core.values import Scalar
 from tare.core.workload import Better
 from tare.stats.intervals import MIN_BLOCKS, Floats, moments
+from tare.stats.variability import logarithms
 
 _SAME = 0.99
 
@@ -41,7 +42,9 @@ class Quoted(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BlockSeries:
-    """Logarithms of block means, passes × figures; NaN where a value is missing or not positive.
+    """Logarithms of block means, passes × figures; NaN where a value is missing.
+
+    A figure with a value of zero or less has none at all: the rest of its values are no fair sample.
 
     Each value is the geometric mean over the numeric coordinates of a run. `passes` names each row, in the
     order of time.
@@ -125,4 +128,4 @@ def block_series(campaign: Campaign) -> BlockSeries:
                 (means,), _ = block_means(table.values[:, table.find(case.id, cells)])
                 found[figure] = means
     means = np.column_stack(list(found.values())) if found else np.empty((len(table.passes), 0))
-    return BlockSeries(tuple(found), np.log(np.where(means > 0, means, np.nan)), table.passes)
+    return BlockSeries(tuple(found), logarithms(means), table.passes)

@@ -47,7 +47,8 @@ def notes_of(family: JudgedFamily, verdicts: Sequence[Verdict]) -> list[str]:
         effect = "too few count for an interval" if np.isnan(found.low[column]) else WIDER
         alike = resembling_words(r, int(found.n_blocks[column]), effect)
         notes[column] = _joined(notes[column], alike)
-    for column in np.flatnonzero(found.rounding > terms.margin * _COARSE).tolist():
+    is_coarse = (found.rounding > terms.margin * _COARSE) & np.isfinite(found.ratio)
+    for column in np.flatnonzero(is_coarse).tolist():
         if verdicts[column] is Verdict.UNDECIDED:
             share = f"{100 * np.expm1(found.rounding[column]):.2g}"
             notes[column] = _joined(notes[column], f"rounding of what was printed may be ± {share} %")

@@ -102,7 +102,7 @@ class JudgedSubjects:
         n_timed_out = timed_out(self._campaign)
         explained = [
             of_survivors(
-                self._missing.explained(subject.pair, one, *values),
+                self._missing.explained(subject.pair, one, *values, subject.cells),
                 n_timed_out.get(subject.pair.reference_case.id, 0),
                 n_timed_out.get(subject.pair.contender_case.id, 0),
             )

@@ -178,7 +178,7 @@ def _note(one: Variability, drawn: Verdict, *, has_zeros: bool) -> str:
     if one.n_blocks < MIN_BLOCKS:
         return f"too few blocks: a scatter takes {MIN_BLOCKS} on both sides"
     if one.ratio is None:
-        return "a side does not scatter at all"
+        return "a side shows no scatter"
     parts = [one.note]
     if one.low is None and one.n_blocks < MIN_COMPARED:
         parts.append(f"too few blocks: scatters are compared from {MIN_COMPARED} on")

@@ -110,7 +110,7 @@ def _calibration_sentence(calibration: Calibration) -> str:
 
 def _noise_sentence(noise: Sequence[Noise]) -> str:
     if not noise:
-        return "Not known: no case has two measured blocks."
+        return "Not known: no case has two measured blocks with a figure whose mean is not zero."
     low, high = min(row.median for row in noise), max(row.median for row in noise)
     ends = percent(low, is_signed=False), percent(high, is_signed=False)
     span = ends[1] if ends[0] == ends[1] else f"{ends[0].removesuffix(f'{NARROW}%')} to {ends[1]}"

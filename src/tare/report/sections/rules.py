@@ -208,7 +208,10 @@ def _normality(facts: RuleFacts) -> _Kept:
     if not _compared(facts):
         return _NOTHING
     if not found.n_tested:
-        return Keeping.PARTLY, "No quoted ratio has five blocks that differ, which its diagnostic takes."
+        return (
+            Keeping.PARTLY,
+            "No quoted ratio has five blocks that differ, all with values above zero, which its diagnostic takes.",
+        )
     if not found.departing:
         seen = "none is seen to depart from it; few blocks see only gross departures"
     else:

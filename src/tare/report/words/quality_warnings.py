@@ -23,6 +23,9 @@ _LOOKED_FOR = {
 }
 
 
+_TAKES = f"that takes {MIN_SERIES} blocks, and no value of zero or less"
+
+
 def finding(warning: QualityWarning) -> str:
     """Return what was found, as a clause about its case: ``drifts by +0.8 % a block``.
 
@@ -185,14 +188,13 @@ def tested(quality: Quality) -> str:
     """Return which effects were tested for and which could not be, in one or more sentences."""
     looked = [kind for kind, n in quality.n_tested.items() if n]
     if not looked:
-        takes = f"{MIN_SERIES} blocks with values above zero"
-        return f"Not tested for drift, warm-up or outliers: that takes {takes}."
+        return f"Not tested for drift, warm-up or outliers: {_TAKES}."
     names = listed([_LOOKED_FOR[kind] for kind in looked])
     n_tested = max(quality.n_tested.values())
     sentence = f"{n_tested} series of runs tested for {names}, corrected for looking at so many."
     if rest := quality.n_figures - n_tested:
-        have = "has" if rest == 1 else "have"
-        sentence += f" {rest} more {have} fewer than {MIN_SERIES} blocks with values above zero."
+        are = "is" if rest == 1 else "are"
+        sentence += f" {rest} more {are} not tested: {_TAKES}."
     return f"{sentence} {_untested(quality)}".rstrip()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.verdicts.row_notes import NOT_AT_EACH, is_without_ratio, least_blocks
+from tare.analysis.verdicts.row_notes import NOT_AT_EACH, TOO_FEW_OR_ZERO, is_without_ratio, least_blocks
 from tare.core.comparison import Finding
 from tare.core.counting import count
 from tare.core.verdict import Verdict
@@ -27,7 +27,9 @@ def settles(comparisons: Sequence[Finding]) -> str:
     parts = []
     if few:
         lack = "lacks" if len(few) == 1 else "lack"
-        parts.append(f"{count(len(few), 'comparison')} {lack} {_least(few)} blocks that both sides finished.")
+        parts.append(
+            f"{count(len(few), 'comparison')} {lack} {_least(few)} blocks with values of both sides."
+        )
     if hidden:
         parts.append(_more_digits(len(hidden), len(undecided)))
     if wide:
@@ -42,7 +44,7 @@ def _has_own_reason(one: Finding) -> bool:
 
 def _lacks_blocks(one: Finding) -> bool:
     """Return whether a comparison has no interval because too few blocks have both sides."""
-    has_none = one.low is None and not is_without_ratio(one) and "left out" not in one.note
+    has_none = one.low is None and not is_without_ratio(one) and TOO_FEW_OR_ZERO not in one.note
     return has_none and one.n_blocks < least_blocks(one.mean)
 
 

@@ -1,0 +1,46 @@
+"""A part of the values without those of zero is no fair sample, so nothing is said of it."""
+
+from __future__ import annotations
+
+import pytest
+
+from support.planned import about, make_planned
+from tare.analysis.trust.quality import quality
+from tare.analysis.verdicts.compare import aggregates
+from tare.analysis.verdicts.distribution import diagnose
+from tare.core.campaign import Campaign
+from tare.core.workload import Better, Fom
+
+DROPS = Fom(name="drops", unit="1", better=Better.LOWER, is_primary=True)
+
+
+def with_zeros(n: int, *, host: float = 10.0) -> Campaign:
+    """Return a campaign whose contender has `n` values of zero."""
+    overlay = [*[0.0] * n, *about(30.0, 8 - n)]
+    return make_planned({"host": {DROPS: about(host, 8)}, "overlay": {DROPS: overlay}})
+
+
+@pytest.mark.parametrize("n", [1, 2, 8])
+def test_no_ranks_are_quoted_of_values_of_zero(n: int) -> None:
+    (one,) = aggregates(with_zeros(n))
+    assert one.ratio is not None
+    assert one.hodges_lehmann is None
+
+
+def test_no_ranks_are_quoted_of_values_below_zero() -> None:
+    below = [-5.0, *about(10.0, 7)]
+    (one,) = aggregates(make_planned({side: {DROPS: below} for side in ("host", "overlay")}))
+    assert one.hodges_lehmann is None
+
+
+def test_values_of_zero_are_not_tested_for_being_log_normal() -> None:
+    found = diagnose(with_zeros(2))
+    assert (found.n_tested, found.n_constant) == (0, 0)
+
+
+def test_a_series_with_a_zero_is_neither_tested_nor_is_its_scatter_that_of_the_rest() -> None:
+    found = quality(with_zeros(1))
+    assert (max(found.n_tested.values()), found.n_figures) == (1, 2)
+    scatters = dict(zip(("host", "overlay"), (one.cv for one in found.scatters), strict=True))
+    assert scatters["host"] is not None
+    assert scatters["overlay"] is None
