@@ -217,7 +217,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\d+ ratios? had the same value in every block\.",
         r"\d+ ratios? (?:has|have) none: too few blocks, as a rule\.",
         r"No ratio has blocks enough for a test\.",
-        r"No quoted ratio has five blocks that differ, all with values above zero, which its diagnostic takes\.",
+        r"No quoted ratio has what its diagnostic takes: five blocks that differ, and no value of zero or "
+        r"less\.",
         r"\d+ quoted ratios? (?:was|were) tested for being log-normal by Shapiro and Francia's W'; .+\.",
         r"A difference is claimed where its t test holds(?: among all \d+)?, equivalence by two such tests\.",
         r"Means are compared\.",

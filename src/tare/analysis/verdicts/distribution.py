@@ -17,8 +17,8 @@ from tare.stats.ratios import log_ratios
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """How many quoted ratios were tested for a log-normal distribution, and which depart from it.
 
-    `n_constant` counts the ratios that were the same in every block, which no test can judge. Ratios of values
-    of zero or less have no logarithms, and are in neither.
+    `n_constant` counts the ratios that were the same in every block, which no test can judge. Ratios of
+    values of zero or less have no logarithms, and are in neither.
     """
 
     n_tested: int

@@ -102,11 +102,11 @@ class JudgedSubjects:
         n_timed_out = timed_out(self._campaign)
         explained = [
             of_survivors(
-                self._missing.explained(subject.pair, one, *values, subject.cells),
+                self._missing.explained(subject.pair, one, one_below, one_above, subject.cells),
                 n_timed_out.get(subject.pair.reference_case.id, 0),
                 n_timed_out.get(subject.pair.contender_case.id, 0),
             )
-            for subject, one, *values in zip(subjects, found, below.T, above.T, strict=True)
+            for subject, one, one_below, one_above in zip(subjects, found, below.T, above.T, strict=True)
         ]
         return told_of_points(explained, subjects, tabulate(self._campaign), self._terms)
 

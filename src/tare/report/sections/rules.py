@@ -208,10 +208,8 @@ def _normality(facts: RuleFacts) -> _Kept:
     if not _compared(facts):
         return _NOTHING
     if not found.n_tested:
-        return (
-            Keeping.PARTLY,
-            "No quoted ratio has five blocks that differ, all with values above zero, which its diagnostic takes.",
-        )
+        takes = "five blocks that differ, and no value of zero or less"
+        return Keeping.PARTLY, f"No quoted ratio has what its diagnostic takes: {takes}."
     if not found.departing:
         seen = "none is seen to depart from it; few blocks see only gross departures"
     else:
