@@ -222,7 +222,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\d+ quoted ratios? (?:was|were) tested for being log-normal by Shapiro and Francia's W'; .+\.",
         r"A difference is claimed where its t test holds(?: among all \d+)?, equivalence by two such tests\.",
         r"Means are compared\.",
-        r"With \d+ (?:block|run)s? a slow mode of up to \d+ % of the runs can go unseen, which stands "
+        r"With \d+ (?:block|run)s? a slow mode of up to [\d.]+ % of the runs can go unseen, which stands "
         r"beside each equivalence\.",
         r"The bad runs of both sides stand in the details of each cell, and the table of runs holds "
         r"what each "

@@ -251,7 +251,7 @@ def _centre(facts: RuleFacts) -> _Kept:
         return Keeping.PARTLY, f"{what} {kept}"
     share, most = max(missed, key=lambda one: one[0])
     n = count(most.n_blocks, "block" if most.is_paired else "run")
-    rare = percent(share, is_signed=False, decimals=0)
+    rare = percent(share, is_signed=False)
     return (
         Keeping.PARTLY,
         f"{what} With {n} a slow mode of up to {rare} of the runs can go unseen, which stands beside each "
