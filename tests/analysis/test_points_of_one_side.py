@@ -7,6 +7,9 @@ from collections.abc import Sequence
 import msgspec
 
 from support.synthetic import make_attempt, make_campaign
+from tare.analysis.checking.check import check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.analysis.verdicts.compare import aggregates, overview_of
 from tare.analysis.verdicts.headline import headlines
 from tare.core.campaign import Campaign
@@ -76,3 +79,20 @@ def test_a_size_that_each_run_lacks_in_turn_is_not_one_that_no_run_has() -> None
 
 def test_equal_sizes_of_both_sides_need_no_remark() -> None:
     assert "left out" not in said(measured_at(MIDDLE, MIDDLE))
+
+
+def why(campaign: Campaign, rule: str) -> str:
+    asked = parse_rule(RuleSource(text=rule, kind=Kind.FAIL_IF, where="--fail-if"))
+    return check(campaign, [asked]).verdicts[0].judged[0].why
+
+
+def test_a_rule_on_a_mean_counts_the_points_of_one_side_once() -> None:
+    found = measured_at((*SMALL, *MIDDLE), (*MIDDLE, *LARGE))
+    text = why(found, "overhead(latency) > 5 %")
+    assert text.count("4 of 7 points left out: only one side has them") == 1
+    assert "left out" not in why(found, "overhead(latency, bytes=256) > 5 %")
+
+
+def test_a_rule_on_sides_without_a_common_size_says_so() -> None:
+    text = why(measured_at(SMALL, LARGE), "overhead(latency) > 5 %")
+    assert text == "not measured on both sides: they have no point in common"

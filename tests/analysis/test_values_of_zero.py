@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from support.planned import about, make_planned
+from tare.analysis.checking.check import check
+from tare.analysis.checking.rule_parser import parse_rule
+from tare.analysis.checking.rules import Kind, RuleSource
 from tare.analysis.trust.quality import quality
 from tare.analysis.verdicts.compare import aggregates
 from tare.analysis.verdicts.distribution import diagnose
@@ -44,3 +47,9 @@ def test_a_series_with_a_zero_is_neither_tested_nor_is_its_scatter_that_of_the_r
     scatters = dict(zip(("host", "overlay"), (one.cv for one in found.scatters), strict=True))
     assert scatters["host"] is not None
     assert scatters["overlay"] is None
+
+
+def test_a_rule_on_scatter_does_not_call_values_of_zero_unmeasured() -> None:
+    asked = parse_rule(RuleSource(text="cv_ratio(drops) > 2", kind=Kind.FAIL_IF, where="--fail-if"))
+    (one,) = check(with_zeros(1), [asked]).verdicts[0].judged
+    assert one.why == "not computed: some values are zero or less"

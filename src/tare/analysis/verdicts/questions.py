@@ -263,6 +263,18 @@ def pair_sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> Sides:
     return Sides(below, above, note, shift_of_mean(shifts))
 
 
+def sides_of_figure(table: Table, pair: Pair, cells: Sequence[Cell]) -> Sides:
+    """Return the sides of a pair over `cells` of a figure, with a note on its points that only one side has.
+
+    Nothing is said of these where `cells` are only some of those that both sides have.
+    """
+    found = pair_sides(table, pair, cells)
+    every = next(one for one in cells_by_figure(table, pair) if one[0].figure == cells[0].figure)
+    common = cells_of_both(table, pair, every)
+    lack = _lack(table, pair, every, common) if len(common) == len(cells) else ""
+    return found._replace(note="; ".join(filter(None, (lack, found.note))))
+
+
 def with_left_out(found: Finding, left_out: str) -> Finding:
     """Return `found` with a note on the points left out; if all are, this is why there is no ratio."""
     if not left_out:
