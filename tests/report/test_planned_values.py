@@ -303,3 +303,13 @@ def test_a_crossover_between_far_sizes_has_no_more_digits_than_it_deserves() -> 
     )  # fmt: skip
     text = plain(crossover_words(one, {}))
     assert "is better below 9 KiB [1 KiB to 64 KiB]" in text
+
+
+def test_a_figure_that_one_side_never_prints_does_not_lack_blocks() -> None:
+    sides: Sides = {
+        "host": {ELAPSED: about(5.0), GAIN: about(3.0)},
+        "overlay": {ELAPSED: about(7.0)},
+    }
+    text = said(make_planned(sides))
+    assert "overlay has none, since no run has it" in text
+    assert "lacks" not in text

@@ -11,7 +11,7 @@ import numpy as np
 
 from tare.analysis.pairs import Pair
 from tare.analysis.table import Cell, tabulate
-from tare.analysis.verdicts.row_notes import NOT_MEASURED
+from tare.analysis.verdicts.row_notes import NO_RUN_HAS_IT, NOT_MEASURED
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.comparison import Finding
@@ -58,7 +58,7 @@ class MissingValues:
         states = self._states[case]
         if states[State.DONE]:
             places = tabulate(self._campaign).places(case) if len(cells) > 1 else ()
-            return "no run has all of its points" if any(map(places.__contains__, cells)) else "no run has it"
+            return "no run has all of its points" if any(map(places.__contains__, cells)) else NO_RUN_HAS_IT
         states_words = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
         return f"no run counts ({states_words})" if states_words else "it has not been run"
 

@@ -32,6 +32,7 @@ from tare.analysis.verdicts.interim_looks import SessionEnds, session_ends
 from tare.analysis.verdicts.row_notes import NO_COMMON_POINT, NOT_MEASURED, ONE_SIDED, TOO_FEW_OR_ZERO
 from tare.core.campaign import Campaign
 from tare.core.comparison import Finding
+from tare.core.counting import count
 from tare.core.telemetry import PREFIX
 from tare.core.values import Settings
 from tare.stats.intervals import Floats
@@ -144,7 +145,7 @@ def _over(cells: Sequence[Cell]) -> tuple[str, ...]:
 def _lack(table: Table, pair: Pair, cells: Sequence[Cell], common: Sequence[Cell]) -> str:
     """Return how many of `cells` are not among the `common` ones of both sides; empty if none."""
     if len(common) < len(cells):
-        return f"{len(cells) - len(common)} of {len(cells)} points left out: {ONE_SIDED}"
+        return f"{len(cells) - len(common)} of {count(len(cells), 'point')} left out: {ONE_SIDED}"
     one, other = (table.places(case.id) for case in (pair.reference_case, pair.contender_case))
     if one is other or any(cell in one and cell in other for cell in cells):
         return ""

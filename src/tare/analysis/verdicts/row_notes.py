@@ -20,6 +20,9 @@ WIDER = "the interval is wider for it"
 
 NOT_MEASURED = "not measured on both sides"
 
+NO_RUN_HAS_IT = "no run has it"
+"""Why a side has no value of a figure, although it has runs that count."""
+
 NO_COMMON_POINT = f"{NOT_MEASURED}: they have no point in common"
 """The note for sides that were both measured, each at points that the other lacks."""
 

@@ -76,10 +76,11 @@ def imprecision_words(found: Imprecision) -> str:
     asked = exact_percent(found.margin)
     known = _share(found.half_width, "±")
     scatter = _share(found.scatter)
+    alike = " and resemble the one before" if found.has_resembling_blocks else ""
     text = (
         f"{found.n_wide} of {count(found.n_ratios, 'ratio')} undecided, known to {known} in the "
-        f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block, so that "
-        f"±{asked} takes about {number(found.n_needed, 2)} blocks: the machine was too noisy for that "
+        f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block{alike}, so "
+        f"that ±{asked} takes about {number(found.n_needed, 2)} blocks: the machine was too noisy for that "
         "question"
     )
     if found.load is None or not found.is_overloaded:

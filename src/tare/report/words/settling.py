@@ -4,7 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.verdicts.row_notes import NOT_AT_EACH, TOO_FEW_OR_ZERO, is_without_ratio, least_blocks
+from tare.analysis.verdicts.row_notes import (
+    NO_COMMON_POINT,
+    NO_RUN_HAS_IT,
+    NOT_AT_EACH,
+    TOO_FEW_OR_ZERO,
+    is_without_ratio,
+    least_blocks,
+)
 from tare.core.comparison import Finding
 from tare.core.counting import count
 from tare.core.verdict import Verdict
@@ -45,6 +52,8 @@ def _has_own_reason(one: Finding) -> bool:
 def _lacks_blocks(one: Finding) -> bool:
     """Return whether a comparison has no interval because too few blocks have both sides."""
     has_none = one.low is None and not is_without_ratio(one) and TOO_FEW_OR_ZERO not in one.note
+    if one.note.startswith(NO_COMMON_POINT) or NO_RUN_HAS_IT in one.note:
+        return False  # more blocks like these would not have it either
     return has_none and one.n_blocks < least_blocks(one.mean)
 
 
