@@ -121,7 +121,7 @@ def test_the_blocks_that_settle_are_those_of_the_widest_that_can_be() -> None:
     found = settles([undecided(3), undecided(15), undecided(500), undecided(None, 2)])
     assert found.startswith("1 comparison lacks three blocks with values of both sides.")
     assert "About 20 blocks instead of 5 would settle 2 of the 4 undecided" in found
-    assert "would settle all 2 undecided" in settles([undecided(3), undecided(15)])
+    assert "would settle both undecided" in settles([undecided(3), undecided(15)])
     assert "1 more would take over 100" in found
 
 

@@ -61,8 +61,8 @@ _BESIDE = "(?:next to what the others do alike, )?"
 SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
         r"\d+ comparisons? lacks? (?:three|6) blocks with values of both sides\.",
-        r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
-        r"undecided), if ratio and noise stay as they are(?:; \d+ more would take over \d+)?\.",
+        r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|"
+        r"(?:all \d+|both) undecided), if ratio and noise stay as they are(?:; \d+ more would take over \d+)?\.",
         r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "
         r"undecided): "
         r"the figures are printed with too few digits\.",
@@ -88,10 +88,10 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Equivalent: the whole interval lies within ± [\d.]+ %(?:, from −[\d.]+ % to \+[\d.]+ %)?\.",
         r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which \d+ "
         r"(?:blocks|runs) cannot show(?:; (?:"
-        r"the verdict holds|no verdicts? holds?|no verdict hold|all \d+ verdicts hold|\d+ of \d+ "
+        r"the verdict holds|no verdicts? holds?|no verdict hold|(?:all \d+|both) verdicts hold|\d+ of \d+ "
         r"verdicts holds?|"
         r"no verdicts hold) without that, where (?:blocks|runs) resemble the one before by up to [\d.]+)?\.",
-        r"What is claimed allows for all \d+ being asked at once\.",
+        r"What is claimed allows for (?:all \d+|both) being asked at once\.",
     ),
     "design": (
         rf"All runs of Tare were made in one session, {_WHEN}\.",
@@ -119,7 +119,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Within a block, nothing of it ran for up to [^,]+, which parts no pairs: the machine may have "
         r"changed "
         r"meanwhile\.",
-        r"By now (?:it is|it is not|all \d+ are|\d+ of \d+ cases? (?:is|are))\.",
+        r"By now (?:it is|it is not|(?:all \d+|both) are|\d+ of \d+ cases? (?:is|are))\.",
         r"Nothing is known by now that it could judge\.",
         r"Blocks were added once after results could be seen, so this is a second look at (?:them|\d+ of \d+ "
         r"contenders)\.",
@@ -221,7 +221,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"No quoted ratio has what its diagnostic takes: five blocks that differ, and no value of zero or "
         r"less\.",
         r"\d+ quoted ratios? (?:was|were) tested for being log-normal by Shapiro and Francia's W'; .+\.",
-        r"A difference is claimed where its t test holds(?: among all \d+)?, equivalence by two such tests\.",
+        r"A difference is claimed where its t test holds(?: among (?:all \d+|both))?, "
+        r"equivalence by two such tests\.",
         r"Means are compared\.",
         r"With \d+ (?:block|run)s? a slow mode of up to [\d.]+ % of the runs can go unseen, which stands "
         r"beside each equivalence\.",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from tare.analysis.verdicts.distribution import Diagnosis
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Mean
-from tare.core.counting import count
+from tare.core.counting import count, every
 from tare.core.plan import Plan
 from tare.core.scaling import ScalingCurve
 from tare.core.values import Scalar
@@ -229,7 +229,7 @@ def _soundness(facts: RuleFacts) -> _Kept:
             _NOTHING if not _compared(facts) else (Keeping.PARTLY, "No ratio has blocks enough for a test.")
         )
     n = max(one.family for one in drawn)
-    among = f" among all {n}" if n > 1 else ""
+    among = f" among {every(n)}" if n > 1 else ""
     test = "sign test" if facts.campaign.mean is Mean.MEDIAN else "t test"
     return (
         Keeping.KEPT,

@@ -12,7 +12,7 @@ from tare.analysis.aspects import Sizes
 from tare.analysis.verdicts.headline import Headline
 from tare.analysis.verdicts.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
 from tare.core.comparison import Comparison
-from tare.core.counting import count
+from tare.core.counting import count, every
 from tare.core.verdict import Claim, Verdict, differences
 from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_words
@@ -237,7 +237,7 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
     parts += filter(None, [assumed_words(measured, "All of it")])
     family = max(one.family for one in headlines)
     if family > 1:
-        parts.append(f"What is claimed allows for all {family} being asked at once.")
+        parts.append(f"What is claimed allows for {every(family)} being asked at once.")
     return " ".join(parts)
 
 

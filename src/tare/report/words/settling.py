@@ -13,7 +13,7 @@ from tare.analysis.verdicts.row_notes import (
     least_blocks,
 )
 from tare.core.comparison import Finding
-from tare.core.counting import count
+from tare.core.counting import count, every
 from tare.core.verdict import Verdict
 from tare.stats.intervals import MIN_BLOCKS
 
@@ -85,11 +85,13 @@ def _more_blocks(wide: Sequence[Finding], n_undecided: int) -> str:
 _IF = "if ratio and noise stay as they are"
 
 
-def _some(n: int, n_undecided: int, every: str = "all") -> str:
-    """Return which of the undecided comparisons are meant: ``all 2 undecided``, ``1 of the 3 undecided``."""
+def _some(n: int, n_undecided: int, lead: str = "") -> str:
+    """Return which of the undecided comparisons are meant: ``both undecided``, ``1 of the 3 undecided``."""
     if n_undecided == 1:
         return "the undecided one"
-    return f"{every} {n} undecided" if n == n_undecided else f"{n} of the {n_undecided} undecided"
+    if n < n_undecided:
+        return f"{n} of the {n_undecided} undecided"
+    return f"{lead} {n} undecided" if lead else f"{every(n)} undecided"
 
 
 def more(one: Finding) -> str:
