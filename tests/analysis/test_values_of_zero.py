@@ -8,6 +8,7 @@ from support.planned import about, make_planned
 from tare.analysis.checking.check import check
 from tare.analysis.checking.rule_parser import parse_rule
 from tare.analysis.checking.rules import Kind, RuleSource
+from tare.analysis.estimate import estimates
 from tare.analysis.trust.quality import quality
 from tare.analysis.verdicts.compare import aggregates
 from tare.analysis.verdicts.distribution import diagnose
@@ -53,3 +54,12 @@ def test_a_rule_on_scatter_does_not_call_values_of_zero_unmeasured() -> None:
     asked = parse_rule(RuleSource(text="cv_ratio(drops) > 2", kind=Kind.FAIL_IF, where="--fail-if"))
     (one,) = check(with_zeros(1), [asked]).verdicts[0].judged
     assert one.why == "not computed: some values are zero or less"
+
+
+def test_values_too_near_to_zero_are_said_to_count_as_zero() -> None:
+    tiny = [1e-300] * 6
+    found = make_planned({side: {DROPS: tiny} for side in ("host", "overlay")})
+    (row,) = aggregates(found)
+    assert row.note.endswith("zero or less; values nearer to 0 than 10⁻⁶⁰ count as 0")
+    assert all("count as 0" in one.note for one in estimates(found))
+    assert "count as 0" not in aggregates(with_zeros(1))[0].note

@@ -32,6 +32,7 @@ NOTES = (
     r"too few blocks with both sides: an interval takes \d+",
     r"not measured on both sides(?:: [^:;]+ has none, since [^:;]+|: they have no point in common)?",
     "not measured together",
+    "values nearer to 0 than 10⁻⁶⁰ count as 0",
     r"\d+ more blocks? would settle it",
     rf"in the (?:mean of times|arithmetic mean|harmonic mean) (?:1/)?{N} ?[%×]{B}(?:, (?:worst run|95th "
     rf"percentile|"
@@ -62,7 +63,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
         r"\d+ comparisons? lacks? (?:three|6) blocks with values of both sides\.",
         r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|"
-        r"(?:all \d+|both) undecided), if ratio and noise stay as they are(?:; \d+ more would take over \d+)?\.",
+        r"(?:all \d+|both) undecided), if ratio and noise stay as they are"
+        r"(?:; \d+ more would take over \d+)?\.",
         r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "
         r"undecided): "
         r"the figures are printed with too few digits\.",

@@ -103,6 +103,9 @@ class CaseColumns(Mapping[Cell, int]):
         return len(self.places)
 
 
+TINY = "values nearer to 0 than 10⁻⁶⁰ count as 0"
+"""The note on figures that are not 0, and are treated as if they were (LEAST_FIGURE)."""
+
 _NO_COLUMNS = CaseColumns({}, np.empty(0, np.intp))
 
 
@@ -115,6 +118,7 @@ class Table:
     gives the column of each cell, by case. The last column is all NaN and belongs to no case: it stands for
     everything that was never measured. `shifts` says for each column how far rounding may have moved its
     mean, as a share of the mean, and `half_steps` how far it may have moved any one value.
+    `has_tiny` marks columns with values nearer to 0 than LEAST_FIGURE, which are 0 here.
     """
 
     values: Floats
@@ -122,6 +126,7 @@ class Table:
     passes: tuple[Pass, ...]
     shifts: Floats
     half_steps: Floats
+    has_tiny: npt.NDArray[np.bool_]
     memo: Memo = dataclasses.field(default_factory=Memo, repr=False)
 
     def cells(self, *cases: str) -> list[Cell]:
@@ -199,14 +204,15 @@ def tabulate_attempts(
     values = np.full((len(rows), finder.n_columns + 1), np.nan)
     for row, columns, numbers in found:
         values[row, columns] = numbers
-    values[np.abs(values) < LEAST_FIGURE] = 0.0
+    is_tiny = (np.abs(values) < LEAST_FIGURE) & (values != 0)
+    values[is_tiny] = 0.0
     sessions = np.array([one.session for one in passes], np.int64)
     found_moments = moments(np.asfortranarray(values))  # by columns
     steps = _steps(found_moments, finder, attempts, workloads)
     with np.errstate(divide="ignore", invalid="ignore"):
         half_steps = np.where(steps > 0, steps / 2 / np.abs(found_moments.mean), 0.0)
     shifts = _largest_shifts(values, found_moments, sessions, steps)
-    return Table(values, finder.columns, tuple(passes), shifts, half_steps)
+    return Table(values, finder.columns, tuple(passes), shifts, half_steps, is_tiny.any(axis=0))
 
 
 def _steps(
