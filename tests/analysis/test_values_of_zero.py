@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
+from report.studies import page_of
 from support.planned import about, make_planned
 from tare.analysis.checking.check import check
 from tare.analysis.checking.rule_parser import parse_rule
@@ -13,6 +15,7 @@ from tare.analysis.trust.quality import quality
 from tare.analysis.verdicts.compare import aggregates
 from tare.analysis.verdicts.distribution import diagnose
 from tare.core.campaign import Campaign
+from tare.core.comparison import Mean
 from tare.core.workload import Better, Fom
 
 DROPS = Fom(name="drops", unit="1", better=Better.LOWER, is_primary=True)
@@ -63,3 +66,16 @@ def test_values_too_near_to_zero_are_said_to_count_as_zero() -> None:
     assert row.note.endswith("zero or less; values nearer to 0 than 10⁻⁶⁰ count as 0")
     assert all("count as 0" in one.note for one in estimates(found))
     assert "count as 0" not in aggregates(with_zeros(1))[0].note
+
+
+@pytest.mark.parametrize("mean", [Mean.GEOMETRIC, Mean.HARMONIC, Mean.MEDIAN])
+def test_a_ratio_of_other_means_than_asked_for_says_so(mean: Mean) -> None:
+    (one,) = aggregates(msgspec.structs.replace(with_zeros(1), mean=mean))
+    assert one.note.startswith("some values are zero or less: ratio of arithmetic means")
+    positive = make_planned({side: {DROPS: about(3.0)} for side in ("host", "overlay")})
+    assert "arithmetic" not in aggregates(msgspec.structs.replace(positive, mean=mean))[0].note
+
+
+def test_the_method_of_ratios_names_those_of_arithmetic_means() -> None:
+    assert "where values are zero or less they are those of arithmetic means" in page_of(with_zeros(1))
+    assert "where values are zero or less they are those of arithmetic means" not in page_of(with_zeros(0))

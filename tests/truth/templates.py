@@ -213,7 +213,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"It differs for none of these\.",
         r"It differs for \d+ quoted ratios?, next to which it is shown\.",
         r"Ratios are formed within blocks, where what slowed all runs cancels, and averaged "
-        r"geometrically; the "
+        r"geometrically(?:; where values are zero or less they are those of arithmetic means)?; the "
         r"costs and rates that they are made of stand beside them\.",
         r"Nothing was compared\.",
         r"\d+ quoted ratios? (?:has an interval|have intervals) over blocks\.",

@@ -35,6 +35,9 @@ ONE_SIDED = "only one side has them"
 NOT_TOGETHER = "not measured together"
 """The note for sides that were both measured, but never in one block of one session."""
 
+OF_ZEROS = "some values are zero or less: ratio of arithmetic means"
+"""The note on a ratio that is not of the mean that was asked for."""
+
 NO_RATIO_TO_REFERENCE = "no ratio: the mean of the reference is zero or less"
 
 NO_RATIO_OF_CONTENDER = "no ratio: the mean of the contender is below zero"

@@ -11,6 +11,7 @@ import enum
 from collections.abc import Sequence
 
 from tare.analysis.verdicts.distribution import Diagnosis
+from tare.analysis.verdicts.row_notes import OF_ZEROS
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Mean
 from tare.core.counting import count, every
@@ -187,6 +188,8 @@ def _ratios(facts: RuleFacts) -> _Kept:
         formed = f"Ratios are {', or where nothing is paired '.join(kinds)}"
     elif facts.campaign.mean is not Mean.GEOMETRIC:
         formed = f"Ratios are those of {facts.campaign.mean} means: no ratio is averaged"
+    if any(OF_ZEROS in one.note for one in measured):
+        formed += "; where values are zero or less they are those of arithmetic means"
     return Keeping.PARTLY, f"{formed}; the costs and rates that they are made of stand beside them."
 
 

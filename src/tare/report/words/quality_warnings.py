@@ -190,9 +190,14 @@ def tested(quality: Quality) -> str:
     looked = [kind for kind, n in quality.n_tested.items() if n]
     if not looked:
         return f"Not tested for drift, warm-up or outliers: {_TAKES}."
-    names = listed([_LOOKED_FOR[kind] for kind in looked])
     n_tested = max(quality.n_tested.values())
-    sentence = f"{n_tested} series of runs tested for {names}, corrected for looking at so many."
+    by_number: dict[int, list[str]] = {n_tested: []}
+    for kind in looked:  # two modes have a sentence of their own, see _untested
+        n = n_tested if kind is RepeatabilityWarning.MODES else quality.n_tested[kind]
+        by_number.setdefault(n, []).append(_LOOKED_FOR[kind])
+    names, *fewer = (f"for {listed(kinds)}" for kinds in by_number.values())
+    rest_of_kinds = "".join(f", and {n} {words}" for n, words in zip(list(by_number)[1:], fewer, strict=True))
+    sentence = f"{n_tested} series of runs tested {names}{rest_of_kinds}, corrected for looking at so many."
     if rest := quality.n_figures - n_tested:
         are = "is" if rest == 1 else "are"
         sentence += f" {rest} more {are} not tested: {_TAKES}."
