@@ -132,8 +132,8 @@ def test_an_outlier_is_marked_in_the_chart_of_runs_and_in_its_table(found: Conte
 def test_no_warning_is_one_sentence_that_states_what_was_tested() -> None:
     section = Page(page_of(three_networks(blocks=10))).one("trust").text
     assert section.split("\n")[2].strip() == (
-        "6 series of runs tested for drift, warm-up, two modes and outliers, and 4 for runs that resemble the "
-        "one before, corrected for looking at so many. Nothing stands out beyond chance."
+        "6 series of runs tested for drift, warm-up, two modes and outliers, and 4 for runs that resemble "
+        "the one before, corrected for looking at so many. Nothing stands out beyond chance."
     )
     assert "far off" not in section
 

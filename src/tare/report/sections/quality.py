@@ -122,10 +122,10 @@ def _load_sentence(campaign: Campaign) -> str:
     loads = [one.load for one in campaign.measured() if one.load is not None]
     if not loads:
         return "The load of the machine was not recorded."
-    return (
-        f"The one-minute load average was {number(min(loads), 2)} to {number(max(loads), 2)} "
-        f"when runs started (median {number(statistics.median(loads), 2)})."
-    )
+    low, high, median = (number(one, 2) for one in (min(loads), max(loads), statistics.median(loads)))
+    if low == high:
+        return f"The one-minute load average was {low} when runs started."
+    return f"The one-minute load average was {low} to {high} when runs started (median {median})."
 
 
 def _transport_sentence(campaign: Campaign) -> str:

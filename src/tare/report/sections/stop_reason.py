@@ -33,7 +33,7 @@ def ending_sentences(campaign: Campaign, found: History) -> Iterator[str]:
         yield _known(end, sum(timed_out(campaign).values()))
     if repeats.budget != Budget():
         budget = f"A budget of {describe_budget(repeats.budget)} limits it"
-        yield f"{budget}{': no further run fits into that' if end.is_budget_spent else ''}."
+        yield f"{budget}{': the next runs do not fit into that' if end.is_budget_spent else ''}."
     yield from _looks(campaign, found)
 
 
