@@ -134,7 +134,6 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\d+ more (?:is|are) not tested: that takes 5 blocks, and no value of zero or less\.",
         r"A warm-up cannot be told with fewer than 10 blocks\.",
         r"Not tested for drift, warm-up or outliers: that takes 5 blocks, and no value of zero or less\.",
-        r"Two modes can be told in \d+ of them, which have 10 blocks\.",
         r"Two modes cannot be told with fewer than 10 blocks\.",
     ),
     "doubts": (

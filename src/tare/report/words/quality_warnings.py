@@ -192,9 +192,8 @@ def tested(quality: Quality) -> str:
         return f"Not tested for drift, warm-up or outliers: {_TAKES}."
     n_tested = max(quality.n_tested.values())
     by_number: dict[int, list[str]] = {n_tested: []}
-    for kind in looked:  # two modes have a sentence of their own, see _untested
-        n = n_tested if kind is RepeatabilityWarning.MODES else quality.n_tested[kind]
-        by_number.setdefault(n, []).append(_LOOKED_FOR[kind])
+    for kind in looked:
+        by_number.setdefault(quality.n_tested[kind], []).append(_LOOKED_FOR[kind])
     names, *fewer = (f"for {listed(kinds)}" for kinds in by_number.values())
     rest_of_kinds = "".join(f", and {n} {words}" for n, words in zip(list(by_number)[1:], fewer, strict=True))
     sentence = f"{n_tested} series of runs tested {names}{rest_of_kinds}, corrected for looking at so many."
@@ -214,13 +213,8 @@ def _untested(quality: Quality) -> str:
         and not quality.n_tested[RepeatabilityWarning.WARM_UP]
     ):
         parts.append(f"A warm-up cannot be told with fewer than {MIN_FOR_WARM_UP} blocks.")
-    n_modes, n_outliers = (
-        quality.n_tested[one] for one in (RepeatabilityWarning.MODES, RepeatabilityWarning.OUTLIERS)
-    )
-    if n_modes == 0:
+    if not quality.n_tested[RepeatabilityWarning.MODES]:
         parts.append(f"Two modes cannot be told with fewer than {MIN_FOR_MODES} blocks.")
-    elif n_modes < n_outliers:
-        parts.append(f"Two modes can be told in {n_modes} of them, which have {MIN_FOR_MODES} blocks.")
     return " ".join(parts)
 
 
