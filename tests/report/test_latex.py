@@ -114,3 +114,10 @@ def test_a_document_that_takes_the_tables_in_compiles(siunitx: str, tmp_path: Pa
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_caption_names_the_mark_that_its_table_has() -> None:
+    text = tables(three_networks())
+    assert "bold marks the best mean of a row" in text
+    assert "U+2605" not in text
+    assert r"\textbf{" in text
