@@ -13,7 +13,9 @@ from tare.analysis.checking.check import Outcome, check
 from tare.analysis.checking.rule_parser import parse_rule
 from tare.analysis.checking.rules import Kind, Rule, RuleSource
 from tare.analysis.scales.scaling import scalings
+from tare.analysis.trust.quality import quality
 from tare.analysis.verdicts.compare import aggregates, comparisons
+from tare.analysis.verdicts.variability import variabilities
 from tare.core.attempt import Series
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict
@@ -128,3 +130,35 @@ def test_an_efficiency_allows_for_the_rounding_of_what_was_printed() -> None:
     assert told.high > 1.07
     (judged,) = check(coarse, [fails("efficiency(nodes=16) < 98 %")]).verdicts[0].judged
     assert (judged.low, judged.high) == pytest.approx((told.low, told.high))
+
+
+def test_a_scatter_that_rounding_makes_is_no_claim() -> None:
+    """Both sides scatter by 3 %. Of 0.055 s two decimals leave 0.05 and 0.06, which are far apart."""
+    truth = Truth(
+        workloads={"app": (Figure(name="time", level=0.055),)},
+        slowing=by_level("network", {"overlay": 10}),
+        noise=lognormal(0.03),
+        blocks=30,
+        decimals=2,
+    )
+    (row,) = variabilities(campaign(truth))
+    assert row.ratio is not None
+    assert row.ratio < 0.5
+    assert row.verdict is Verdict.UNDECIDED
+    assert row.low is None
+
+
+def test_a_scatter_that_many_digits_show_is_claimed() -> None:
+    truth = Truth(noise=lognormal(0.01), contender_noise=lognormal(0.1), blocks=30, decimals=3)
+    (row,) = variabilities(campaign(truth))
+    assert row.verdict is Verdict.WORSE
+
+
+def test_equal_printed_values_are_no_proof_that_nothing_scatters() -> None:
+    truth = Truth(
+        workloads={"app": (Figure(name="time", level=0.05),)}, noise=lognormal(0.01), blocks=12, decimals=2
+    )
+    for one in quality(campaign(truth)).scatters:
+        assert one.cv == 0
+        assert one.high is not None
+        assert one.high >= 0.01

@@ -8,7 +8,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from support.planned import ELAPSED, make_planned
+from support.planned import ELAPSED, about, make_planned
 from support.slowing import slowed
 from support.synthetic import make_campaign, make_case
 from tare.analysis.trust.precision import Imprecision
@@ -201,6 +201,17 @@ def test_a_noise_beyond_tenfold_is_told_as_a_factor() -> None:
     )
     assert "known to a factor of 2\u202f687 in the median" in words
     assert "ratios scatter by a factor of 12.5 from block to block" in words
+
+
+def test_ratios_are_not_said_to_scatter_by_what_their_interval_allows_for() -> None:
+    """Two slow blocks, one after the other: 18 % from block to block, and a far wider interval."""
+    slow_start = [15.0, 15.01, *about(10.0, 12)]
+    found = make_planned({"host": {ELAPSED: about(10.0, 14)}, "overlay": {ELAPSED: slow_start}})
+    noisy = quality(found).imprecision
+    assert noisy is not None
+    assert 0.1 < noisy.scatter < 0.2
+    assert noisy.n_needed > 1000
+    assert "from block to block and resemble the one before, so that" in imprecision_words(noisy)
 
 
 @pytest.mark.parametrize("blocks", [5, 6, 8, 11, 12, 20])

@@ -95,4 +95,4 @@ def test_a_budget_that_is_not_spent_stopped_nothing() -> None:
     assert "A budget of 500 runs limits it." in spare
     spent = text_of(with_repeats(found, Repeats(min=3, max=9, until=0.0001, budget=Budget(runs=12))))
     assert "until each interval" in spent
-    assert "A budget of 12 runs limits it: no further run fits into that." in spent
+    assert "A budget of 12 runs limits it: the next runs do not fit into that." in spent

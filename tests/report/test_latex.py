@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from report.studies import answers_of, hostile, three_networks
+from support.planned import ELAPSED, about, make_planned
 from support.synthetic import make_campaign
 from tare.core.campaign import Campaign
 from tare.report.content import content
@@ -114,3 +115,11 @@ def test_a_document_that_takes_the_tables_in_compiles(siunitx: str, tmp_path: Pa
         check=False,
     )
     assert done.returncode == 0, done.stdout[-2000:]
+
+
+def test_a_caption_names_the_mark_that_its_table_has() -> None:
+    found = make_planned({"host": {ELAPSED: about(5.0)}, "overlay": {ELAPSED: about(7.0)}})
+    text = tables(found)
+    assert "bold marks the best mean of a row" in text
+    assert "U+2605" not in text
+    assert r"\textbf{" in text

@@ -9,12 +9,14 @@ import msgspec
 from support.profiled import BASE, profiled_campaign, with_more
 from tare.analysis.causes.attribution import attributions
 from tare.core.campaign import Campaign
+from tare.core.comparison import missed_share
 from tare.core.interval import Bounded
 from tare.report.content import content
 from tare.report.report_statistics import ReportStatistics
 from tare.report.section import SectionText
 from tare.report.variants import lay_out
 from tare.report.words.mean_and_scatter import mean_and_scatter_sentence
+from tare.report.words.mean_cost import missed_mode_words
 from tare.terminal.output import plain
 
 _SLOWER = with_more(BASE, ("MPI_Alltoall", 4096), 0.5)
@@ -66,3 +68,8 @@ def test_a_reference_that_scatters_more_is_named_first(tmp_path: Path) -> None:
     calmer = msgspec.structs.replace(found.scatter, ratio=Bounded(0.1, 0.08, 0.16), plain_ratio=None)
     text = _sentence(campaign, scatter=calmer)
     assert text.endswith("scatter 10.0 [6.25, 12.5] times as much on host as on overlay")
+
+
+def test_a_share_of_unseen_runs_is_not_rounded_to_less() -> None:
+    assert "up to 1.5\u202f% of the runs" in missed_mode_words(missed_share(200, 0.95))
+    assert "up to 45\u202f% of the runs" in missed_mode_words(missed_share(5, 0.95))

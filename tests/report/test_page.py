@@ -188,6 +188,16 @@ def test_every_number_of_the_overview_leads_to_its_runs(page: Page) -> None:
     assert {case for pair in wanted for case in pair.split()} <= rows
 
 
+def test_runs_that_all_failed_are_not_awaited() -> None:
+    campaign = three_networks()
+    failed = [
+        msgspec.structs.replace(one, state=State.FAILED, series=[], reason="exit code 1")
+        for one in campaign.attempts
+    ]
+    answer = Page(page_of(msgspec.structs.replace(campaign, attempts=tuple(failed)))).one("answer").text
+    assert "No run is done, so nothing can be said. 30 runs planned: 30 failed." in answer
+
+
 def test_a_campaign_without_a_run_gives_a_page_that_reports_it() -> None:
     empty = msgspec.structs.replace(three_networks(), attempts=())
     page = Page(page_of(empty))

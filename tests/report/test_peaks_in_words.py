@@ -60,6 +60,20 @@ def test_what_stays_the_same_has_a_peak_at_no_scale_or_at_any() -> None:
     assert all("if there is one" in text for text in texts if "…" in text)
 
 
+def test_a_peak_lies_within_its_interval_as_it_is_printed() -> None:
+    """Where σ or κ is at a bound, the estimate is an end of the interval: 5.06, which is no 5.1."""
+
+    def rising_late(case: Case) -> float:
+        return {1: 0.1, 2: 0.19, 4: 0.32, 8: 0.25}[case.layout.nodes]
+
+    for seed in range(6):
+        text = said(rising_late, blocks=8, seed=seed)
+        found = re.search(r"peak of throughput at ([\d.]+) nodes \[([\d.]+), ([\d.]+)\]", text)
+        assert found, text
+        peak, low, high = map(float, found.groups())
+        assert low <= peak <= high
+
+
 @pytest.mark.parametrize("blocks", [1, 2])
 def test_efficiencies_without_intervals_are_not_stated_as_sure(blocks: int) -> None:
     text = said(usl(6, 0.3, 0.0), blocks=blocks)

@@ -147,7 +147,7 @@ def failing(blocks: int) -> Campaign:
 
 
 def test_too_few_blocks_are_still_counted() -> None:
-    assert "1 comparison lacks three blocks that both sides finished" in said(failing(2))
+    assert "1 comparison lacks three blocks with values of both sides" in said(failing(2))
 
 
 def test_a_contender_that_always_failed_is_not_awaited() -> None:
@@ -157,7 +157,7 @@ def test_a_contender_that_always_failed_is_not_awaited() -> None:
 
 def test_a_median_lacks_six_blocks() -> None:
     campaign = compared(ELAPSED, about(5.0, 5), about(7.5, 5))
-    assert "1 comparison lacks 6 blocks that both sides finished" in said(
+    assert "1 comparison lacks 6 blocks with values of both sides" in said(
         msgspec.structs.replace(campaign, mean=Mean.MEDIAN)
     )
 
@@ -212,7 +212,7 @@ def test_series_that_could_not_be_tested_are_not_counted_as_tested() -> None:
     campaign = make_planned(sides)
     found = quality_warnings(quality(campaign), campaign, lay_out(campaign, ()))
     assert found.tested.startswith("1 series of runs tested for drift and outliers")
-    assert "3 more have fewer than 5 blocks with values above zero." in found.tested
+    assert "3 more are not tested: that takes 5 blocks, and no value of zero or less." in found.tested
 
 
 @pytest.mark.parametrize("noise", [0.0, 1e-7])
@@ -303,3 +303,13 @@ def test_a_crossover_between_far_sizes_has_no_more_digits_than_it_deserves() -> 
     )  # fmt: skip
     text = plain(crossover_words(one, {}))
     assert "is better below 9 KiB [1 KiB to 64 KiB]" in text
+
+
+def test_a_figure_that_one_side_never_prints_does_not_lack_blocks() -> None:
+    sides: Sides = {
+        "host": {ELAPSED: about(5.0), GAIN: about(3.0)},
+        "overlay": {ELAPSED: about(7.0)},
+    }
+    text = said(make_planned(sides))
+    assert "overlay has none, since no run has it" in text
+    assert "lacks" not in text

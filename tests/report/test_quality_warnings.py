@@ -7,6 +7,7 @@ import pytest
 
 from report.html_reader import Page
 from report.studies import content_of, page_of, part_of, three_networks
+from support.planned import ELAPSED, about, make_planned
 from support.slowing import slowed
 from tare.analysis.trust.quality import quality
 from tare.analysis.verdicts.variability import variabilities
@@ -132,8 +133,8 @@ def test_an_outlier_is_marked_in_the_chart_of_runs_and_in_its_table(found: Conte
 def test_no_warning_is_one_sentence_that_states_what_was_tested() -> None:
     section = Page(page_of(three_networks(blocks=10))).one("trust").text
     assert section.split("\n")[2].strip() == (
-        "6 series of runs tested for drift, warm-up, two modes, runs that resemble the one before and "
-        "outliers, corrected for looking at so many. Nothing stands out beyond chance."
+        "6 series of runs tested for drift, warm-up, two modes and outliers, and 4 for runs that resemble "
+        "the one before, corrected for looking at so many. Nothing stands out beyond chance."
     )
     assert "far off" not in section
 
@@ -142,7 +143,7 @@ def test_no_warning_is_one_sentence_that_states_what_was_tested() -> None:
     ("blocks", "sentence"),
     [
         (5, "A warm-up cannot be told with fewer than 10 blocks."),
-        (4, "Not tested for drift, warm-up or outliers: that takes 5 blocks with values above zero."),
+        (4, "Not tested for drift, warm-up or outliers: that takes 5 blocks, and no value of zero or less."),
         (5, "Two modes cannot be told with fewer than 10 blocks."),
     ],
 )
@@ -150,6 +151,15 @@ def test_too_few_blocks_are_reported_and_are_no_clean_bill(blocks: int, sentence
     found = warnings_of(three_networks(blocks=blocks))
     assert sentence in found.tested
     assert found.is_clear == (blocks == 5)
+
+
+def test_what_fewer_series_were_tested_for_is_counted_apart() -> None:
+    """Two of three sides have ten blocks, and two have a ratio."""
+    ends: list[float | None] = [*about(6.0, 7), None, None, None]
+    whole = {side: {ELAPSED: about(level, 10)} for side, level in (("host", 5.0), ("overlay", 7.0))}
+    found = warnings_of(make_planned({**whole, "macvlan": {ELAPSED: ends}}))
+    kinds = "drift and outliers, and 2 for warm-up, two modes and runs that resemble the one before"
+    assert found.tested == f"3 series of runs tested for {kinds}, corrected for looking at so many."
 
 
 def test_of_imported_runs_no_change_in_time_is_reported() -> None:

@@ -85,7 +85,9 @@ def test_a_ratio_that_never_varies_is_reported_as_such() -> None:
 
 
 def test_normality_is_not_claimed_of_too_few_blocks() -> None:
-    assert "No quoted ratio has five blocks that differ" in text_of(make_campaign(blocks=4), 6)
+    assert "No quoted ratio has what its diagnostic takes: five blocks that differ" in text_of(
+        make_campaign(blocks=4), 6
+    )
     assert "2 quoted ratios were tested" in text_of(make_campaign(blocks=10), 6)
 
 

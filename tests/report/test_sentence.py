@@ -71,7 +71,7 @@ def test_an_undecided_contender_is_stated_to_be_so_with_what_would_settle_it() -
 def test_too_few_blocks_give_no_interval_and_no_verdict() -> None:
     said = sentence(3.0, blocks=2)
     assert "in 2 blocks, no interval" in said
-    assert "2 comparisons lack three blocks that both sides finished." in said
+    assert "2 comparisons lack three blocks with values of both sides." in said
     assert "worse" not in said
     assert "In brackets" not in said
 
@@ -119,9 +119,9 @@ def test_what_is_decided_needs_no_settling() -> None:
 
 def test_the_blocks_that_settle_are_those_of_the_widest_that_can_be() -> None:
     found = settles([undecided(3), undecided(15), undecided(500), undecided(None, 2)])
-    assert found.startswith("1 comparison lacks three blocks that both sides finished.")
+    assert found.startswith("1 comparison lacks three blocks with values of both sides.")
     assert "About 20 blocks instead of 5 would settle 2 of the 4 undecided" in found
-    assert "would settle all 2 undecided" in settles([undecided(3), undecided(15)])
+    assert "would settle both undecided" in settles([undecided(3), undecided(15)])
     assert "1 more would take over 100" in found
 
 

@@ -28,10 +28,11 @@ NOTES = (
     r"within the margin, but the elapsed time \S+ is worse",
     rf"ranks disagree: × {N} \[[^\]]*\] at {N} %",
     r"\d+ of \d+ pairs of runs are missing; the others of their blocks count",
-    r"\d+ of \d+ (?:points|cases) left out: too few blocks, or zero or less",
+    r"\d+ of \d+ (?:points|cases) left out: (?:too few blocks, or zero or less|only one side has them)",
     r"too few blocks with both sides: an interval takes \d+",
-    r"not measured on both sides(?:: [^:;]+ has none, since [^:;]+)?",
+    r"not measured on both sides(?:: [^:;]+ has none, since [^:;]+|: they have no point in common)?",
     "not measured together",
+    "values nearer to 0 than 10⁻⁶⁰ count as 0",
     r"\d+ more blocks? would settle it",
     rf"in the (?:mean of times|arithmetic mean|harmonic mean) (?:1/)?{N} ?[%×]{B}(?:, (?:worst run|95th "
     rf"percentile|"
@@ -60,9 +61,10 @@ _BESIDE = "(?:next to what the others do alike, )?"
 
 SENTENCES: dict[str, tuple[str, ...]] = {
     "beside": (
-        r"\d+ comparisons? lacks? (?:three|6) blocks that both sides finished\.",
-        r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|all \d+ "
-        r"undecided), if ratio and noise stay as they are(?:; \d+ more would take over \d+)?\.",
+        r"\d+ comparisons? lacks? (?:three|6) blocks with values of both sides\.",
+        r"About \d+ blocks instead of \d+ would settle (?:the undecided one|\d+ of the \d+ undecided|"
+        r"(?:all \d+|both) undecided), if ratio and noise stay as they are"
+        r"(?:; \d+ more would take over \d+)?\.",
         r"No number of blocks would settle (?:the undecided one|\d+ of the \d+ undecided|any of the \d+ "
         r"undecided): "
         r"the figures are printed with too few digits\.",
@@ -81,17 +83,17 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\([^)]*(?:\([^)]*\)[^)]*)*\))?)\.",
     ),
     "reading": (
-        r"No number has an interval: the blocks that both sides finished are too few\.",
+        r"No number has an interval: too few blocks have values of both sides\.",
         r"In brackets: 95 % intervals from n = \d+(?: to \d+)? paired blocks?\.",
         r"Each number is of one figure of one workload: of the message sizes that it names, or of all\.",
         r"Scales are averaged only where each has the same verdict\.",
         r"Equivalent: the whole interval lies within ± [\d.]+ %(?:, from −[\d.]+ % to \+[\d.]+ %)?\.",
         r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which \d+ "
         r"(?:blocks|runs) cannot show(?:; (?:"
-        r"the verdict holds|no verdicts? holds?|no verdict hold|all \d+ verdicts hold|\d+ of \d+ "
+        r"the verdict holds|no verdicts? holds?|no verdict hold|(?:all \d+|both) verdicts hold|\d+ of \d+ "
         r"verdicts holds?|"
         r"no verdicts hold) without that, where (?:blocks|runs) resemble the one before by up to [\d.]+)?\.",
-        r"What is claimed allows for all \d+ being asked at once\.",
+        r"What is claimed allows for (?:all \d+|both) being asked at once\.",
     ),
     "design": (
         rf"All runs of Tare were made in one session, {_WHEN}\.",
@@ -119,7 +121,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Within a block, nothing of it ran for up to [^,]+, which parts no pairs: the machine may have "
         r"changed "
         r"meanwhile\.",
-        r"By now (?:it is|it is not|all \d+ are|\d+ of \d+ cases? (?:is|are))\.",
+        r"By now (?:it is|it is not|(?:all \d+|both) are|\d+ of \d+ cases? (?:is|are))\.",
         r"Nothing is known by now that it could judge\.",
         r"Blocks were added once after results could be seen, so this is a second look at (?:them|\d+ of \d+ "
         r"contenders)\.",
@@ -129,10 +131,9 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     ),
     "tested": (
         r"\d+ series of runs tested for [\w, -]+, corrected for looking at so many\.",
-        r"\d+ more ha(?:s|ve) fewer than 5 blocks with values above zero\.",
+        r"\d+ more (?:is|are) not tested: that takes 5 blocks, and no value of zero or less\.",
         r"A warm-up cannot be told with fewer than 10 blocks\.",
-        r"Not tested for drift, warm-up or outliers: that takes 5 blocks with values above zero\.",
-        r"Two modes can be told in \d+ of them, which have 10 blocks\.",
+        r"Not tested for drift, warm-up or outliers: that takes 5 blocks, and no value of zero or less\.",
         r"Two modes cannot be told with fewer than 10 blocks\.",
     ),
     "doubts": (
@@ -148,7 +149,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"{N}, where noise stays below {N}",
         rf"blocks? [\d, andto]+ lies? far off: (?:up to )?{PERCENT} of the median",
         rf"\d+ of \d+ ratios? undecided, known to {PERCENT} in the median, where {PERCENT} was asked about: "
-        rf"ratios scatter by {PERCENT} from block to block, so that {PERCENT} takes about {N} blocks: the "
+        rf"ratios scatter by {PERCENT} from block to block(?: and resemble the one before)?, so that "
+        rf"{PERCENT} takes about {N} blocks: the "
         "machine was too noisy for that question",
         rf"(?:{_CHANGES})(?:; (?:{_CHANGES}))*",
     ),
@@ -210,18 +212,20 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"It differs for none of these\.",
         r"It differs for \d+ quoted ratios?, next to which it is shown\.",
         r"Ratios are formed within blocks, where what slowed all runs cancels, and averaged "
-        r"geometrically; the "
+        r"geometrically(?:; where values are zero or less they are those of arithmetic means)?; the "
         r"costs and rates that they are made of stand beside them\.",
         r"Nothing was compared\.",
         r"\d+ quoted ratios? (?:has an interval|have intervals) over blocks\.",
         r"\d+ ratios? had the same value in every block\.",
         r"\d+ ratios? (?:has|have) none: too few blocks, as a rule\.",
         r"No ratio has blocks enough for a test\.",
-        r"No quoted ratio has five blocks that differ, which its diagnostic takes\.",
+        r"No quoted ratio has what its diagnostic takes: five blocks that differ, and no value of zero or "
+        r"less\.",
         r"\d+ quoted ratios? (?:was|were) tested for being log-normal by Shapiro and Francia's W'; .+\.",
-        r"A difference is claimed where its t test holds(?: among all \d+)?, equivalence by two such tests\.",
+        r"A difference is claimed where its t test holds(?: among (?:all \d+|both))?, "
+        r"equivalence by two such tests\.",
         r"Means are compared\.",
-        r"With \d+ (?:block|run)s? a slow mode of up to \d+ % of the runs can go unseen, which stands "
+        r"With \d+ (?:block|run)s? a slow mode of up to [\d.]+ % of the runs can go unseen, which stands "
         r"beside each equivalence\.",
         r"The bad runs of both sides stand in the details of each cell, and the table of runs holds "
         r"what each "
@@ -237,7 +241,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"Runs of one case scatter by {N}(?: %)?(?: to {N} %)? \(coefficient of variation, by case(?:; "
         rf"of several "
         r"figures or sizes their median)?\)\.",
-        r"Not known: no case has two measured blocks\.",
+        r"Not known: no case has two measured blocks with a figure whose mean is not zero\.",
         r"The load of the machine was not recorded\.",
         r"No two runs were made in one pass over the cases\.",
         r"No measured run (?:spans several nodes over a named network; there was nothing to prove|had "

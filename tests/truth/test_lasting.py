@@ -88,7 +88,7 @@ def test_the_sentence_counts_the_verdicts_that_hold_without_it() -> None:
     assert assumed_words([open_]) == f"{start}."
     assert assumed_words([one]) == f"{start}; the verdict holds {end}"
     assert assumed_words([weak]) == f"{start}; no verdict holds {end}"
-    assert assumed_words([one, one]) == f"{start}; all 2 verdicts hold {end}"
+    assert assumed_words([one, one]) == f"{start}; both verdicts hold {end}"
     assert assumed_words([one, weak, weak]) == f"{start}; 1 of 3 verdicts holds {end}"
     withheld = msgspec.structs.replace(open_, withheld_by="time")
     assert assumed_words([one, withheld]) == f"{start}; the verdict holds {end}", "its row is undecided"

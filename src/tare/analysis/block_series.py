@@ -19,6 +19,8 @@ from tare.core.case import Pass
 from tare.core.values import Scalar
 from tare.core.workload import Better
 from tare.stats.intervals import MIN_BLOCKS, Floats, moments
+from tare.stats.rounding import shift_of_mean
+from tare.stats.variability import logarithms
 
 _SAME = 0.99
 
@@ -41,15 +43,19 @@ class Quoted(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BlockSeries:
-    """Logarithms of block means, passes × figures; NaN where a value is missing or not positive.
+    """Logarithms of block means, passes × figures; NaN where a value is missing.
+
+    A figure with a value of zero or less has none at all: the rest of its values are no fair sample.
 
     Each value is the geometric mean over the numeric coordinates of a run. `passes` names each row, in the
-    order of time.
+    order of time. `rounding` says for each figure how far rounding of what was printed may have moved its
+    mean, as a share.
     """
 
     figures: tuple[Quoted, ...]
     logs: Floats
     passes: tuple[Pass, ...]
+    rounding: Floats
 
     def slowing(self) -> Floats:
         """Return the series, negated for rates, so that higher is worse; NaN without a direction."""
@@ -75,9 +81,8 @@ class BlockSeries:
             if not (np.abs(scaled[:, known].T @ scaled[:, column]) >= _SAME).any():
                 known.append(column)
         columns = [column for columns in kept.values() for column in columns]
-        return BlockSeries(
-            tuple(self.figures[column] for column in columns), self.logs[:, columns], self.passes
-        )
+        figures = tuple(self.figures[column] for column in columns)
+        return BlockSeries(figures, self.logs[:, columns], self.passes, self.rounding[columns])
 
     def over(self, references: Mapping[str, str]) -> BlockSeries:
         """Return the log ratio of each figure to the same figure of its reference case, where there is one.
@@ -91,7 +96,8 @@ class BlockSeries:
             if (base := figure._replace(case=references.get(figure.case, ""))) in columns_of
         }
         above, below = ([pair[side] for pair in found.values()] for side in (0, 1))
-        return BlockSeries(tuple(found), self.logs[:, above] - self.logs[:, below], self.passes)
+        rounding = self.rounding[above] + self.rounding[below]
+        return BlockSeries(tuple(found), self.logs[:, above] - self.logs[:, below], self.passes, rounding)
 
     def within_sessions(self) -> BlockSeries:
         """Return the series with every session shifted to the level of the figure's longest session.
@@ -110,19 +116,22 @@ class BlockSeries:
         logs = self.logs.copy()
         for number, count, mean in zip(numbers, counts, means, strict=True):
             logs[sessions == number] += np.where(count >= MIN_BLOCKS, level - mean, 0.0)
-        return BlockSeries(self.figures, logs, self.passes)
+        return dataclasses.replace(self, logs=logs)
 
 
 def block_series(campaign: Campaign) -> BlockSeries:
     """Return the series of all quoted figures of every measured case, in the order of the plan."""
     table = tabulate(campaign)
     found: dict[Quoted, Floats] = {}
+    rounding: list[float] = []
     for case in campaign.plan.cases:
         primary = primary_foms(campaign.plan, case.workload)
         for name, cells in table.once(by_figure, table.cells(case.id)).items():
             if not primary or name.fom in primary:
                 figure = Quoted(case.id, name.fom, name.unit, cells[0].better, name.labels)
-                (means,), _ = block_means(table.values[:, table.find(case.id, cells)])
+                columns = table.find(case.id, cells)
+                (means,), _ = block_means(table.values[:, columns])
                 found[figure] = means
+                rounding.append(shift_of_mean(table.shifts[columns]))
     means = np.column_stack(list(found.values())) if found else np.empty((len(table.passes), 0))
-    return BlockSeries(tuple(found), np.log(np.where(means > 0, means, np.nan)), table.passes)
+    return BlockSeries(tuple(found), logarithms(means), table.passes, np.array(rounding))

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 
 import numpy as np
 
-from tare.analysis.table import Cell, Columns, Table, tabulate
+from tare.analysis.table import TINY, Cell, Columns, Table, tabulate
 from tare.analysis.verdicts.row_notes import resembling_words, unresolved_words
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
@@ -102,8 +102,9 @@ class EstimateRows(Iterable[Estimate]):
     def _notes(self, columns: Columns) -> list[str]:
         """Return a note on the mean of each column, and on blocks that resemble the one before."""
         found, allowed = self.found, self.found.allowance
+        rows = zip(found.is_arithmetic[columns].tolist(), self._table.has_tiny[columns].tolist(), strict=True)
         notes = [
-            ARITHMETIC if is_arithmetic else "" for is_arithmetic in found.is_arithmetic[columns].tolist()
+            "; ".join([ARITHMETIC] * is_arithmetic + [TINY] * has_tiny) for is_arithmetic, has_tiny in rows
         ]
         r, unresolved = allowed.r[columns], allowed.unresolved[columns]
         for at in np.flatnonzero(np.isfinite(r) | np.isfinite(unresolved)).tolist():

@@ -103,6 +103,9 @@ class CaseColumns(Mapping[Cell, int]):
         return len(self.places)
 
 
+TINY = "values nearer to 0 than 10⁻⁶⁰ count as 0"
+"""The note on figures that are not 0, and are treated as if they were (LEAST_FIGURE)."""
+
 _NO_COLUMNS = CaseColumns({}, np.empty(0, np.intp))
 
 
@@ -114,13 +117,16 @@ class Table:
     block that continued in a later session has several passes, and a case may have a value in each. `columns`
     gives the column of each cell, by case. The last column is all NaN and belongs to no case: it stands for
     everything that was never measured. `shifts` says for each column how far rounding may have moved its
-    mean, as a share of the mean.
+    mean, as a share of the mean, and `half_steps` how far it may have moved any one value.
+    `has_tiny` marks columns with values nearer to 0 than LEAST_FIGURE, which are 0 here.
     """
 
     values: Floats
     columns: Mapping[str, CaseColumns]
     passes: tuple[Pass, ...]
     shifts: Floats
+    half_steps: Floats
+    has_tiny: npt.NDArray[np.bool_]
     memo: Memo = dataclasses.field(default_factory=Memo, repr=False)
 
     def cells(self, *cases: str) -> list[Cell]:
@@ -198,24 +204,23 @@ def tabulate_attempts(
     values = np.full((len(rows), finder.n_columns + 1), np.nan)
     for row, columns, numbers in found:
         values[row, columns] = numbers
-    values[np.abs(values) < LEAST_FIGURE] = 0.0
+    is_tiny = (np.abs(values) < LEAST_FIGURE) & (values != 0)
+    values[is_tiny] = 0.0
     sessions = np.array([one.session for one in passes], np.int64)
-    return Table(
-        values, finder.columns, tuple(passes), _shifts(values, sessions, finder, attempts, workloads)
-    )
+    found_moments = moments(np.asfortranarray(values))  # by columns
+    steps = _steps(found_moments, finder, attempts, workloads)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        half_steps = np.where(steps > 0, steps / 2 / np.abs(found_moments.mean), 0.0)
+    shifts = _largest_shifts(values, found_moments, sessions, steps)
+    return Table(values, finder.columns, tuple(passes), shifts, half_steps, is_tiny.any(axis=0))
 
 
-def _shifts(
-    values: Floats,
-    sessions: npt.NDArray[np.int64],
-    finder: _ColumnFinder,
-    attempts: Sequence[Attempt],
-    workloads: Mapping[str, str],
+def _steps(
+    found: Moments, finder: _ColumnFinder, attempts: Sequence[Attempt], workloads: Mapping[str, str]
 ) -> Floats:
-    """Return how far rounding may have moved the mean of each column, as a share of the mean.
+    """Return the step to which the values of each column, with the moments `found`, were rounded.
 
-    The format of a figure is inferred from all values that its workload printed, up to a few thousand. The
-    noise is that within a session, since a change between sessions does not change how values are rounded.
+    The format of a figure is inferred from all values that its workload printed, up to a few thousand.
     """
     printed: dict[_Format, list[float]] = {}
     for one in attempts:
@@ -224,12 +229,11 @@ def _shifts(
             known = printed.setdefault((workload, series.fom, series.unit), [])
             if len(known) < _ENOUGH:
                 known += series.values
-    found = moments(np.asfortranarray(values))  # by columns
-    steps = np.zeros(values.shape[1])
+    steps = np.zeros(len(found.mean))
     for figure, own in _columns_by_format(finder.columns, workloads).items():
         written = np.array(printed.get(figure, ()), np.float64)
         steps[own] = printed_steps(np.abs(found.mean[own]), written[np.abs(written) >= LEAST_FIGURE])
-    return _largest_shifts(values, found, sessions, steps)
+    return steps
 
 
 def _columns_by_format(
@@ -251,7 +255,8 @@ def _columns_by_format(
 def _largest_shifts(values: Floats, found: Moments, sessions: npt.NDArray[np.int64], steps: Floats) -> Floats:
     """Return the largest shift over all values, and over each session with enough values.
 
-    `found` are the moments of all values.
+    `found` are the moments of all values. The noise is that within a session, since a change between sessions
+    does not change how values are rounded.
     """
     largest = rounding_shifts(found, steps)
     numbers = np.unique(sessions)

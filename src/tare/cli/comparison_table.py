@@ -172,7 +172,12 @@ def _levels(one: Comparison) -> tuple[str, str]:
 
 def _figure(one: Comparison) -> str:
     over = f" over {' and '.join(one.over)}" if one.over else ""
-    return f"{one.fom}, {one.unit}{over}"
+    return f"{named_with_unit(one.fom, one.unit)}{over}"
+
+
+def named_with_unit(fom: str, unit: str) -> str:
+    """Return a figure with its unit, if it has one: ``time, s``."""
+    return f"{fom}, {unit}" if unit else fom
 
 
 def _error_rates(found: Sequence[Comparison]) -> Iterator[str]:

@@ -6,3 +6,8 @@ from __future__ import annotations
 def count(n: int, noun: str, plural: str | None = None, *, is_grouped: bool = False) -> str:
     """Return a count with its noun: ``1 run``, ``3 runs``; if `is_grouped`, ``100,000 runs``."""
     return f"{n:{',' if is_grouped else ''}} {noun if n == 1 else plural or noun + 's'}"
+
+
+def every(n: int) -> str:
+    """Return ``all 3`` as English has it: ``both`` of two."""
+    return "both" if n == 2 else f"all {n}"

@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from tare.analysis.scales.common_base import common_base
 from tare.analysis.verdicts.timed_out_runs import timed_out
+from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.counting import count
 from tare.report.charts.figures import DrawnFigures, Figure, drawn_figures
@@ -189,7 +190,8 @@ def _subtitle(campaign: Campaign) -> str:
 
 def _nothing_yet(campaign: Campaign, variants: Variants, balance: Account) -> str:
     if balance.n_done == 0:
-        return f"No run is done yet, so nothing can be said. {balance.sentence}"
+        is_over = {state for state, n in balance.states.items() if n} <= {State.FAILED, State.INVALID}
+        return f"No run is done{'' if is_over else ' yet'}, so nothing can be said. {balance.sentence}"
     if variants.reference is None:
         return "The study names no reference, so nothing is compared; below is what was measured."
     if not variants.contenders:

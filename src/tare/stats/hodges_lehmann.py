@@ -23,6 +23,8 @@ EXACT_UP_TO = 300
 class RankRatios:
     """Contender / reference of each cell by ranks; NaN where the cell is not paired in three blocks.
 
+    It is NaN, too, where a value is zero or less: its ratio has no logarithm.
+
     `confidence` is the confidence that the interval reaches. Below six blocks no interval reaches 95 %: even
     the whole range of n blocks misses the median with probability 2 / 2ⁿ.
     """
@@ -44,7 +46,9 @@ def rank_ratios(reference: Floats, contender: Floats, confidence: float = 0.95) 
     ratios of blocks are symmetric about their centre on the log scale. The distribution of T is exact up to
     EXACT_UP_TO blocks, and beyond that to seven digits.
     """
-    logs = np.sort(log_ratios(reference, contender), axis=0)  # NaN is sorted last
+    has_logs = ~((reference <= 0) | (contender <= 0)).any(axis=0)
+    logs = np.where(has_logs, log_ratios(reference, contender), np.nan)
+    logs = np.sort(logs, axis=0)  # NaN is sorted last
     n_common = np.isfinite(logs).sum(axis=0)
     found = RankRatios(*(np.full(logs.shape[1], np.nan) for _ in range(4)))
     for n in np.unique(n_common[n_common >= MIN_BLOCKS]).tolist():

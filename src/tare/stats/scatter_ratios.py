@@ -35,35 +35,45 @@ class ScatterRatios:
     `n_blocks` counts the common blocks; for a column with `is_paired` = False, the runs of the side with
     fewer. `ratio` is NaN where a side has fewer than three runs or does not scatter. `typical` holds a sorted
     row for each column: logarithms of ratios, such that the true one is equally likely to lie between any two
-    neighbours.
+    neighbours. Rounding of printed values may have lowered its logarithm by `hidden` and raised it by `made`.
     """
 
     n_blocks: Counts
     ratio: Floats
     is_paired: npt.NDArray[np.bool_]
     typical: tuple[Floats, ...]
+    hidden: Floats
+    made: Floats
 
     def interval(self, confidence: float = 0.95) -> tuple[Floats, Floats]:
         """Return both ends of the interval of each ratio; NaN where the blocks are too few for one."""
         ends = np.array([_ends(row, 1 - confidence) for row in self.typical]).reshape(-1, 2)
-        return ends[:, 0], ends[:, 1]
+        is_known = np.isfinite(self.hidden + self.made)
+        low, high = ends[:, 0] * np.exp(-self.made), ends[:, 1] * np.exp(self.hidden)
+        return np.where(is_known, low, np.nan), np.where(is_known, high, np.nan)
 
     def difference_p_values(self) -> Floats:
         """Return the two-sided p value of equal scatter in each column; NaN where there is no ratio."""
-        tails = [(_tail(row, 0.0, -1), _tail(row, 0.0, 1)) for row in self.typical]
+        rows = zip(self.typical, self.hidden.tolist(), self.made.tolist(), strict=True)
+        tails = [(_tail(row, made, -1), _tail(row, -hidden, 1)) for row, hidden, made in rows]
         found: Floats = np.minimum(1.0, 2 * np.array(tails).reshape(-1, 2).min(axis=1))
         return found
 
     def equivalence_p_values(self, margin: float) -> Floats:
         """Return the p value of a ratio outside [1/(1 + margin), 1 + margin]: two one-sided tests."""
         limit = math.log1p(margin)
-        tails = [(_tail(row, -limit, -1), _tail(row, limit, 1)) for row in self.typical]
+        rows = zip(self.typical, self.hidden.tolist(), self.made.tolist(), strict=True)
+        tails = [(_tail(row, made - limit, -1), _tail(row, limit - hidden, 1)) for row, hidden, made in rows]
         found: Floats = np.array(tails).reshape(-1, 2).max(axis=1)
         return found
 
 
 def scatter_ratios(
-    reference: Floats, contender: Floats, may_pair: npt.NDArray[np.bool_] | None = None
+    reference: Floats,
+    contender: Floats,
+    may_pair: npt.NDArray[np.bool_] | None = None,
+    *,
+    half_steps: tuple[Floats, Floats] | None = None,
 ) -> ScatterRatios:
     """Return the ratio of mean absolute deviations of the logarithms, contender / reference, by column.
 
@@ -84,6 +94,9 @@ def scatter_ratios(
     Columns with fewer than three common blocks but three runs on each side are not paired, and neither are
     those for which `may_pair` is False. There, runs are exchanged between the sides instead, the same number
     from each.
+
+    `half_steps` say how far rounding may have moved the values of each side, as shares of their mean. Each
+    mean deviation may be wrong by as much.
     """
     is_common = np.isfinite(reference) & np.isfinite(contender)
     is_paired = is_common.sum(axis=0) >= MIN_BLOCKS
@@ -103,7 +116,23 @@ def scatter_ratios(
             rows = _typical(_packed(below, columns), _packed(above, columns), is_paired=bool(kind[0]))
             for column, row in zip(columns.tolist(), rows, strict=True):
                 typical[column] = row
-    return ScatterRatios(lengths.min(axis=0), ratio, is_paired, tuple(typical))
+    hidden, made = _rounding((below, above), lengths, half_steps)
+    return ScatterRatios(lengths.min(axis=0), ratio, is_paired, tuple(typical), hidden, made)
+
+
+def _rounding(
+    sides: tuple[Floats, Floats], lengths: Counts, half_steps: tuple[Floats, Floats] | None
+) -> tuple[Floats, Floats]:
+    """Return by how much rounding may have lowered, and raised, the logarithm of each ratio; ∞ if by any."""
+    if half_steps is None:
+        return np.zeros(lengths.shape[1]), np.zeros(lengths.shape[1])
+    more, less = [], []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for side, n, half in zip(sides, lengths, half_steps, strict=True):
+            share = np.nan_to_num(half / (np.nansum(side, axis=0) / n), posinf=np.inf)
+            more.append(np.log1p(share))
+            less.append(-np.log(np.maximum(1 - share, 0.0)))
+    return more[1] + less[0], more[0] + less[1]
 
 
 def _deviations(logs: Floats) -> Floats:

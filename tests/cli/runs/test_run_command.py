@@ -159,7 +159,7 @@ def test_a_spent_budget_is_reported_and_is_no_failure(tare_here: Tare, study: St
     path.write_text(path.read_text().replace("repeats: 5", f"repeats: {limited}"))
     done = tare_here("run", path, "--out", "c")
     assert done.returncode == 0, done.stderr
-    assert "the budget of 8 runs is spent" in done.stdout
+    assert "the budget of 8 runs has no room for the next runs" in done.stdout
     assert "not yet known within ± 1 %: 1 of 1 case" in done.stdout
     status = json.loads(tare_here("status", "c", "--json").stdout)
     assert status["budget_spent"] is True

@@ -279,11 +279,8 @@ def _judged(
             adjusted_confidence=float(finding.levels[i]),
             is_beyond=finding.is_beyond[i],
             outcome=outcome,
-            why="; ".join(
-                filter(
-                    None,
-                    (why(finding, i, is_part=is_part), match.note, _unproven_words(n_not_proven, n_to_prove)),
-                )
+            why=_joined(
+                why(finding, i, is_part=is_part), match.note, _unproven_words(n_not_proven, n_to_prove)
             ),
             verdict=None if row is None else row.verdict,
             assumes_independence=row is not None and row.assumes_independence,
@@ -291,6 +288,14 @@ def _judged(
             n_to_prove=n_to_prove,
             n_not_proven=n_not_proven,
         )
+
+
+def _joined(*texts: str) -> str:
+    """Return texts as one, without the parts that an earlier part says or begins with."""
+    parts: list[str] = []
+    for part in filter(None, (part for text in texts for part in text.split("; "))):
+        parts += [] if any(one.startswith(part) for one in parts) else [part]
+    return "; ".join(parts)
 
 
 def _may_miss(finding: LimitResult, i: int, outcome: Outcome) -> float | None:

@@ -14,6 +14,7 @@ from tare.analysis.checking.rules import QUANTILES, Bound, Function, Op
 from tare.analysis.checking.selection import Match, Sample
 from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.verdicts.row_notes import (
+    NO_COMMON_POINT,
     NOT_MEASURED,
     NOT_TOGETHER,
     UNPAIRED,
@@ -233,7 +234,8 @@ def _why_open(finding: LimitResult, i: int) -> str:
     why = "the limit lies within the interval; more runs narrow it"
     rounding, share = finding.trial.sample.quantity.rounding, _half_width(finding, i)
     if rounding is not None and rounding[i] > _NOTABLE * share:
-        why += f", but not below the ± {100 * rounding[i]:.2g} % by which rounding may have moved it"
+        moved = np.expm1(rounding[i]) if trial.bound.call.function.has_reference else rounding[i]
+        why += f", but not below the ± {100 * moved:.2g} % by which rounding may have moved it"
     return why
 
 
@@ -257,7 +259,12 @@ def _why_absent(trial: Trial, i: int) -> str:
     if not n_blocks:
         if function is Function.EFFICIENCY:
             return "not measured at this scale, or not at the one that it refers to"
-        return (trial.sample.matches[i].lacks or NOT_MEASURED) if function.has_reference else "not measured"
+        match = trial.sample.matches[i]
+        if match.note.startswith(NO_COMMON_POINT):
+            return NO_COMMON_POINT
+        if function is Function.CV_RATIO and not match.lacks:
+            return "not computed: some values are zero or less"
+        return (match.lacks or NOT_MEASURED) if function.has_reference else "not measured"
     if n_blocks < MIN_BLOCKS and function is not Function.OVERHEAD:
         return _too_few(n_blocks)
     if function in (Function.CV, Function.CV_RATIO):

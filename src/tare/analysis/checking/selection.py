@@ -23,7 +23,7 @@ from tare.analysis.table import Cell, FigureName, Table, by_figure, tabulate
 from tare.analysis.verdicts.families import row_coordinates
 from tare.analysis.verdicts.interim_looks import session_ends
 from tare.analysis.verdicts.missing import MissingValues
-from tare.analysis.verdicts.questions import common_cells, pair_sides
+from tare.analysis.verdicts.questions import common_cells, pair_sides, sides_of_figure
 from tare.analysis.verdicts.row_notes import NOT_TOGETHER, UNPAIRED
 from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
@@ -166,21 +166,17 @@ class Selection:
         at = {**pair.contender, **pair.shared}
         longer = self._longer_of(pair) if call.function in (Function.OVERHEAD, Function.RATIO) else ()
         for cells in self._chosen(case, call, common_cells(self._table, pair), quoted, longer):
-            below, above, note, rounding = pair_sides(self._table, pair, cells)
+            sides = pair_sides if _is_pointwise(call, case) else sides_of_figure
+            below, above, note, rounding = sides(self._table, pair, cells)
             coordinates = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
             match = _match(case, cells[0], coordinates)
             if nothing_crosses(self._plan, pair):
                 below, above, note = np.full_like(below, np.nan), np.full_like(above, np.nan), NOTHING_CROSSED
             row = _row(pair, cells[0], is_point=_is_pointwise(call, case))
-            lacks = self._missing.words(pair, below, above)
-            yield _Candidate(
-                msgspec.structs.replace(
-                    match, reference=reference, note=note, row=row, beside=beside, lacks=lacks
-                ),
-                below,
-                above,
-                rounding,
-            )
+            lacks = self._missing.words(pair, below, above, cells)
+            found = {"note": note, "row": row, "beside": beside, "lacks": lacks}
+            match = msgspec.structs.replace(match, reference=reference, **found)
+            yield _Candidate(match, below, above, rounding)
         if self._has_numbers(call, pair.reference_case.id, case.id):
             return
         nothing = np.full(len(self._table.values), np.nan)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.analysis.verdicts.row_notes import NOT_TOGETHER, unresolved_words
+from tare.analysis.verdicts.row_notes import NOT_TOGETHER, OF_ZEROS, unresolved_words
 from tare.stats.intervals import MIN_BLOCKS
 from tare.stats.ratios import Design
 from tare.stats.scaling import Scaled
@@ -36,7 +36,7 @@ def pair_words(grown: Scaled, column: int, scale: float, p_ref: float | None, be
     if found is Design.NONE and p_ref is not None:
         return NOT_TOGETHER
     if Design.ARITHMETIC in (found, grown.gain.design[column]):
-        return "some values are zero or less: ratio of arithmetic means"
+        return OF_ZEROS
     return "unpaired" if found is Design.UNPAIRED and scale != p_ref else ""
 
 

@@ -27,6 +27,9 @@ _TIMES_MARGIN = 2.0
 _LEAST_BLOCKS = 5
 """With fewer blocks, the number of blocks is the problem, not the machine."""
 
+_ALIKE = 1.1
+"""An interval wider than the scatter asks for by this factor allows for blocks that resemble each other."""
+
 _MANY_BLOCKS = 50
 """A study can afford this many blocks: where they would be enough, the machine is quiet enough."""
 
@@ -36,7 +39,8 @@ class Imprecision(msgspec.Struct, frozen=True, kw_only=True):
 
     `n_wide` of the `n_ratios` with intervals are undecided with a half-width above twice `margin`. The
     following are medians over these: `half_width` as a share, `scatter` of the ratios from block to block,
-    and `n_needed`, the number of blocks at which the half-width equals the margin. `load` is the lowest and
+    and `n_needed`, the number of blocks at which the half-width equals the margin. That is more than the
+    scatter alone asks for where it `has_resembling_blocks`. `load` is the lowest and
     the highest one-minute load average at the start of runs. `n_cpus` is the number of logical CPUs of a
     node, if all nodes have the same. None means not recorded.
     """
@@ -49,6 +53,7 @@ class Imprecision(msgspec.Struct, frozen=True, kw_only=True):
     n_cpus: int | None
     scatter: float = 0.0
     n_needed: int = 0
+    has_resembling_blocks: bool = False
 
     @property
     def is_overloaded(self) -> bool:
@@ -86,6 +91,7 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
     if not known or len(wide) <= _MOST * len(known):
         return None
     scatter = statistics.median(_scatter(one, width) for one, width in wide)
+    own = statistics.median(_own_scatter(logs.get(_key(one)), _scatter(one, width)) for one, width in wide)
     loads = [one.load for one in campaign.measured() if one.load is not None]
     found_imprecision = Imprecision(
         n_wide=len(wide),
@@ -94,8 +100,9 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
         margin=margin,
         load=(min(loads), max(loads)) if loads else None,
         n_cpus=_n_cpus(campaign),
-        scatter=float(np.expm1(scatter)),
+        scatter=float(np.expm1(own)),
         n_needed=math.ceil((ndtri(0.975) * scatter / np.log1p(margin)) ** 2),
+        has_resembling_blocks=scatter > _ALIKE * own,
     )
     return (
         found_imprecision
@@ -151,6 +158,12 @@ def _scatter(one: Comparison, half_width: float) -> float:
     """Return the standard deviation of the log ratio between blocks that corresponds to this half-width."""
     factor = t_factors(np.array([one.n_blocks - 1.0]), one.confidence)[0]
     return float(np.log1p(half_width) * math.sqrt(one.n_blocks) / factor)
+
+
+def _own_scatter(logs: Floats | None, otherwise: float) -> float:
+    """Return the standard deviation of the log ratios of blocks, without what an interval allows for."""
+    known = np.empty(0) if logs is None else logs[np.isfinite(logs)]
+    return float(known.std(ddof=1)) if len(known) >= _LEAST_BLOCKS else otherwise
 
 
 def _half_width(one: Comparison) -> float | None:

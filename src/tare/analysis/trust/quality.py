@@ -267,7 +267,7 @@ def _without_blocks(series: BlockSeries, warnings: Iterable[QualityWarning]) -> 
         columns_of.setdefault(figure.case, []).append(column)
     for one in warnings:
         logs[np.ix_([row_of[held] for held in one.passes], columns_of[one.case])] = np.nan
-    return BlockSeries(series.figures, logs, series.passes)
+    return dataclasses.replace(series, logs=logs)
 
 
 def _unexplained_by_others(warnings: Iterable[QualityWarning]) -> list[QualityWarning]:
@@ -312,7 +312,7 @@ def _unexplained(
 
 
 def _case_scatters(series: BlockSeries) -> list[CaseScatter]:
-    found = scatters(series.logs)
+    found = scatters(series.logs, rounding=series.rounding)
     columns = listed(found.cv, found.low, found.high)
     rows = zip(series.figures, found.n_blocks.tolist(), *columns, strict=True)
     return [

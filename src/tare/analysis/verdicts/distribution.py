@@ -17,7 +17,8 @@ from tare.stats.ratios import log_ratios
 class Diagnosis(msgspec.Struct, frozen=True, kw_only=True):
     """How many quoted ratios were tested for a log-normal distribution, and which depart from it.
 
-    `n_constant` counts the ratios that were the same in every block, which no test can judge.
+    `n_constant` counts the ratios that were the same in every block, which no test can judge. Ratios of
+    values of zero or less have no logarithms, and are in neither.
     """
 
     n_tested: int
@@ -36,7 +37,8 @@ def diagnose(campaign: Campaign) -> Diagnosis:
     for family in questions(campaign).families:
         if family.kind is not FamilyKind.QUOTED:
             continue
-        logs = log_ratios(family.below, family.above)
+        has_logs = ~((family.below <= 0) | (family.above <= 0)).any(axis=0)
+        logs = np.where(has_logs, log_ratios(family.below, family.above), np.nan)
         p_values = normality_p_values(logs)
         n_tested += int(np.isfinite(p_values).sum())
         n_constant += int(_is_constant(logs).sum())

@@ -13,6 +13,7 @@ from tare.analysis.verdicts.row_notes import (
     NO_RATIO_TO_REFERENCE,
     NOT_MEASURED,
     NOT_TOGETHER,
+    OF_ZEROS,
     UNPAIRED_BEGINS,
     WIDER,
     WITHHELD_BY_MEAN_COST,
@@ -47,7 +48,8 @@ def notes_of(family: JudgedFamily, verdicts: Sequence[Verdict]) -> list[str]:
         effect = "too few count for an interval" if np.isnan(found.low[column]) else WIDER
         alike = resembling_words(r, int(found.n_blocks[column]), effect)
         notes[column] = _joined(notes[column], alike)
-    for column in np.flatnonzero(found.rounding > terms.margin * _COARSE).tolist():
+    is_coarse = (found.rounding > terms.margin * _COARSE) & np.isfinite(found.ratio)
+    for column in np.flatnonzero(is_coarse).tolist():
         if verdicts[column] is Verdict.UNDECIDED:
             share = f"{100 * np.expm1(found.rounding[column]):.2g}"
             notes[column] = _joined(notes[column], f"rounding of what was printed may be ± {share} %")
@@ -102,9 +104,16 @@ def _design_notes(family: JudgedFamily) -> list[str]:
             continue
         if np.isnan(found.low[column]) and found.n_blocks[column] >= MIN_BLOCKS:
             notes[column] = "no interval, since the mean of the reference may be zero"
-        if family.terms.mean in (Mean.GEOMETRIC, Mean.MEDIAN):
-            notes[column] = _joined("some values are zero or less: ratio of arithmetic means", notes[column])
+        if family.terms.mean is not Mean.ARITHMETIC and (
+            family.terms.mean is not Mean.HARMONIC or _has_zeros(family, column)
+        ):
+            notes[column] = _joined(OF_ZEROS, notes[column])
     return notes
+
+
+def _has_zeros(family: JudgedFamily, column: int) -> bool:
+    """Return whether a side has values of zero or less, which have no harmonic mean."""
+    return bool((family.reference[:, column] <= 0).any() or (family.contender[:, column] <= 0).any())
 
 
 def _no_ratio(family: JudgedFamily, column: int) -> str:

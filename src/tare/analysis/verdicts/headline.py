@@ -22,6 +22,7 @@ from tare.analysis.verdicts.families import Family, Subject
 from tare.analysis.verdicts.family_tests import judge
 from tare.analysis.verdicts.interim_looks import session_ends
 from tare.analysis.verdicts.questions import Questions, questions, size_parts, split_name
+from tare.analysis.verdicts.row_notes import TOO_FEW_OR_ZERO
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction, Finding, MeanCost
 from tare.core.counting import count
@@ -197,9 +198,7 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
     (mean,) = judged.findings()
     notes = list(dict.fromkeys(filter(None, map(own_note, found))))
     if levels.left_out:
-        left_out = (
-            f"{levels.left_out} of {count(len(items), 'case')} left out: too few blocks, or zero or less"
-        )
+        left_out = f"{levels.left_out} of {count(len(items), 'case')} {TOO_FEW_OR_ZERO}"
         notes = (
             [*notes, left_out] if levels.left_out < len(items) else [left_out]
         )  # without a mean, no other note holds

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from tare.analysis.estimate import listed
 from tare.analysis.proofs import NOTHING_CROSSED
-from tare.analysis.table import tabulate
+from tare.analysis.table import TINY, tabulate
 from tare.analysis.verdicts.contrary_points import told_of_points
 from tare.analysis.verdicts.families import Family, Subject
 from tare.analysis.verdicts.family_tests import judge
@@ -85,7 +85,7 @@ class JudgedSubjects:
         found_levels = levels(*sides, self._shifts(subjects), self._terms.mean, CONFIDENCE)
         both = zip(*map(_listed_levels, found_levels), strict=True)
         planned = _planned_blocks(self._campaign)
-        explained = self._explained(subjects, found, below, above)
+        explained = self._told_of_tiny(subjects, self._explained(subjects, found, below, above))
         for subject, one, two in zip(subjects, explained, both, strict=True):
             yield comparison(
                 subject,
@@ -102,13 +102,28 @@ class JudgedSubjects:
         n_timed_out = timed_out(self._campaign)
         explained = [
             of_survivors(
-                self._missing.explained(subject.pair, one, *values),
+                self._missing.explained(subject.pair, one, one_below, one_above, subject.cells),
                 n_timed_out.get(subject.pair.reference_case.id, 0),
                 n_timed_out.get(subject.pair.contender_case.id, 0),
             )
-            for subject, one, *values in zip(subjects, found, below.T, above.T, strict=True)
+            for subject, one, one_below, one_above in zip(subjects, found, below.T, above.T, strict=True)
         ]
         return told_of_points(explained, subjects, tabulate(self._campaign), self._terms)
+
+    def _told_of_tiny(self, subjects: Sequence[Subject], found: Sequence[Finding]) -> list[Finding]:
+        """Return the findings with a note on those of which values count as 0 although they are not."""
+        table = tabulate(self._campaign)
+        if not table.has_tiny.any():
+            return list(found)
+        return [
+            msgspec.structs.replace(one, note="; ".join(filter(None, (one.note, TINY))))
+            if any(
+                table.has_tiny[table.find(case.id, subject.cells)].any()
+                for case in (subject.pair.reference_case, subject.pair.contender_case)
+            )
+            else one
+            for subject, one in zip(subjects, found, strict=True)
+        ]
 
     def _shifts(self, subjects: Sequence[Subject]) -> tuple[Floats, Floats]:
         """Return how far rounding may have moved the mean of each side of single points, as shares."""

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections import Counter, defaultdict
+from collections.abc import Sequence
 
 import msgspec
 import numpy as np
 
 from tare.analysis.pairs import Pair
-from tare.analysis.verdicts.row_notes import NOT_MEASURED
+from tare.analysis.table import Cell, tabulate
+from tare.analysis.verdicts.row_notes import NO_RUN_HAS_IT, NOT_MEASURED
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.comparison import Finding
@@ -23,23 +25,26 @@ class MissingValues:
     def __init__(self, campaign: Campaign) -> None:
         self._campaign = campaign
 
-    def explained(self, pair: Pair, found: Finding, below: Floats, above: Floats) -> Finding:
+    def explained(
+        self, pair: Pair, found: Finding, below: Floats, above: Floats, cells: Sequence[Cell] = ()
+    ) -> Finding:
         """Return `found` with a note on the side without values, if that is why there is no ratio.
 
-        `below` and `above` are the values of the reference and of the contender, one per pass.
+        `below` and `above` are the values of the reference and of the contender, one per pass: means over
+        `cells`, of which a run must have all.
         """
         if found.ratio is not None or found.note != NOT_MEASURED:
             return found
-        return msgspec.structs.replace(found, note=self.words(pair, below, above) or found.note)
+        return msgspec.structs.replace(found, note=self.words(pair, below, above, cells) or found.note)
 
-    def words(self, pair: Pair, below: Floats, above: Floats) -> str:
+    def words(self, pair: Pair, below: Floats, above: Floats, cells: Sequence[Cell] = ()) -> str:
         """Return which side has no value, and why; empty if both have some."""
         sides = (
             (pair.reference_case.id, pair.reference, below),
             (pair.contender_case.id, pair.contender, above),
         )
         parts = [
-            f"{self._name(settings)} has none, since {self.why(case)}"
+            f"{self._name(settings)} has none, since {self.why(case, cells)}"
             for case, settings, values in sides
             if not np.isfinite(values).any()
         ]
@@ -48,11 +53,12 @@ class MissingValues:
     def _name(self, settings: Settings) -> str:
         return " ".join(self._campaign.plan.written(name, value) for name, value in settings.items())
 
-    def why(self, case: str) -> str:
-        """Return why a case has no value of a figure."""
+    def why(self, case: str, cells: Sequence[Cell] = ()) -> str:
+        """Return why a case has no value of a figure, which is a mean over `cells`."""
         states = self._states[case]
         if states[State.DONE]:
-            return "no run has it"
+            places = tabulate(self._campaign).places(case) if len(cells) > 1 else ()
+            return "no run has all of its points" if any(map(places.__contains__, cells)) else NO_RUN_HAS_IT
         states_words = ", ".join(f"{n} {state}" for state, n in sorted(states.items()))
         return f"no run counts ({states_words})" if states_words else "it has not been run"
 

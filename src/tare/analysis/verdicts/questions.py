@@ -29,9 +29,10 @@ from tare.analysis.verdicts.families import (
     row_coordinates,
 )
 from tare.analysis.verdicts.interim_looks import SessionEnds, session_ends
-from tare.analysis.verdicts.row_notes import NOT_MEASURED
+from tare.analysis.verdicts.row_notes import NO_COMMON_POINT, NOT_MEASURED, ONE_SIDED, TOO_FEW_OR_ZERO
 from tare.core.campaign import Campaign
 from tare.core.comparison import Finding
+from tare.core.counting import count
 from tare.core.telemetry import PREFIX
 from tare.core.values import Settings
 from tare.stats.intervals import Floats
@@ -97,10 +98,11 @@ def _ask(campaign: Campaign, reference: Settings | None, foms: Collection[str]) 
                 continue
             asked = AskedFigure(pair, fom in quoted, fom in answering, is_uncrossed)
             common = cells_of_both(table, pair, cells)
-            figure = _whole(table, asked, common, gathered[kind_of(fom, quoted)])
+            lack = _lack(table, pair, cells, common)
+            figure = _whole(table, asked, common, gathered[kind_of(fom, quoted)], lack)
             parts_of_figure: dict[SplitName, FamilyRow] = {}
             if not is_uncrossed and (asked.is_answer or not answering):
-                parts_of_figure = _splits(table, asked, common, gathered[FamilyKind.SPLITS])
+                parts_of_figure = _splits(table, asked, cells, common, gathered[FamilyKind.SPLITS])
             splits |= parts_of_figure
             own = {one.cells[0]: row for one, row in parts_of_figure.items() if len(one.cells) == 1}
             own |= {common[0]: figure} if len(common) == 1 else {}
@@ -120,11 +122,15 @@ def kind_of(fom: str, quoted: Collection[str]) -> FamilyKind:
     return FamilyKind.QUOTED if not quoted or fom in quoted else FamilyKind.OTHERS
 
 
-def _whole(table: Table, asked: AskedFigure, cells: Sequence[Cell], gathered: GatheredFamily) -> FamilyRow:
+def _whole(
+    table: Table, asked: AskedFigure, cells: Sequence[Cell], gathered: GatheredFamily, lack: str
+) -> FamilyRow:
+    """Return the row of the mean over `cells`; `lack` says which other points only one side has."""
     pair, first = asked.pair, cells[0]
     found = pair_sides(table, pair, cells)
     at, labels = row_coordinates(pair, first.labels), dict(first.labels)
-    subject = asked.subject(first, at, labels, found.note, table.once(_over, cells), tuple(cells))
+    note = "; ".join(filter(None, (lack, found.note)))
+    subject = asked.subject(first, at, labels, note, table.once(_over, cells), tuple(cells))
     columns = found.below[:, np.newaxis], found.above[:, np.newaxis]
     (row,) = gathered.add(asked, [subject], [first.better], columns, np.array([found.rounding]))
     return row
@@ -136,15 +142,37 @@ def _over(cells: Sequence[Cell]) -> tuple[str, ...]:
     return tuple(name for name in names if len({dict(cell.at).get(name) for cell in cells}) > 1)
 
 
+def _lack(table: Table, pair: Pair, cells: Sequence[Cell], common: Sequence[Cell]) -> str:
+    """Return how many of `cells` are not among the `common` ones of both sides; empty if none."""
+    if len(common) < len(cells):
+        return f"{len(cells) - len(common)} of {count(len(cells), 'point')} left out: {ONE_SIDED}"
+    one, other = (table.places(case.id) for case in (pair.reference_case, pair.contender_case))
+    if one is other or any(cell in one and cell in other for cell in cells):
+        return ""
+    has_both = any(cell in one for cell in cells) and any(cell in other for cell in cells)
+    return NO_COMMON_POINT if has_both else ""
+
+
 def _splits(
-    table: Table, asked: AskedFigure, cells: Sequence[Cell], gathered: GatheredFamily
+    table: Table,
+    asked: AskedFigure,
+    cells: Sequence[Cell],
+    common: Sequence[Cell],
+    gathered: GatheredFamily,
 ) -> dict[SplitName, FamilyRow]:
-    """Return the rows for parts of a figure's sizes, unless one part is the whole figure."""
-    return {
-        split_name(asked.pair, chosen): _whole(table, asked, chosen, gathered)
-        for _, _, chosen in size_parts(table, asked.pair, cells)
-        if len(chosen) < len(cells)
-    }
+    """Return the rows for parts of the `common` sizes of a figure, unless one part is the whole figure.
+
+    `cells` are all of its sizes; those of a part that only one side has are counted in its note.
+    """
+    pair, whole = asked.pair, _lack(table, asked.pair, cells, common)
+    every = {part[:2]: part[2] for part in size_parts(table, pair, cells)} if whole else {}
+    rows: dict[SplitName, FamilyRow] = {}
+    for aspect, sizes, chosen in size_parts(table, pair, common):
+        if len(chosen) < len(common):
+            lack = _lack(table, pair, every.get((aspect, sizes), chosen), chosen)
+            lack = whole if whole == NO_COMMON_POINT else lack
+            rows[split_name(pair, chosen)] = _whole(table, asked, chosen, gathered, lack)
+    return rows
 
 
 def size_parts(table: Table, pair: Pair, cells: Sequence[Cell]) -> list[tuple[Aspect, Sizes, list[Cell]]]:
@@ -231,14 +259,27 @@ def pair_sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> Sides:
     """Return the sides of a pair over `cells`."""
     columns = [table.find(case.id, cells) for case in (pair.reference_case, pair.contender_case)]
     (below, above), left_out = block_means(*(table.values[:, side] for side in columns))
-    note = f"{left_out} of {len(cells)} points left out: too few blocks, or zero or less" if left_out else ""
+    note = f"{left_out} of {len(cells)} points {TOO_FEW_OR_ZERO}" if left_out else ""
     shifts = table.shifts[columns[0]] + table.shifts[columns[1]]
     return Sides(below, above, note, shift_of_mean(shifts))
+
+
+def sides_of_figure(table: Table, pair: Pair, cells: Sequence[Cell]) -> Sides:
+    """Return the sides of a pair over `cells` of a figure, with a note on its points that only one side has.
+
+    Nothing is said of these where `cells` are only some of those that both sides have.
+    """
+    found = pair_sides(table, pair, cells)
+    every = next(one for one in cells_by_figure(table, pair) if one[0].figure == cells[0].figure)
+    common = cells_of_both(table, pair, every)
+    lack = _lack(table, pair, every, common) if len(common) == len(cells) else ""
+    return found._replace(note="; ".join(filter(None, (lack, found.note))))
 
 
 def with_left_out(found: Finding, left_out: str) -> Finding:
     """Return `found` with a note on the points left out; if all are, this is why there is no ratio."""
     if not left_out:
         return found
-    own = "" if found.ratio is None and found.note.startswith(NOT_MEASURED) else found.note
+    is_why = found.ratio is None and found.note.startswith(NOT_MEASURED) and not left_out.endswith(ONE_SIDED)
+    own = "" if is_why else found.note
     return msgspec.structs.replace(found, note="; ".join(filter(None, (own, left_out))))

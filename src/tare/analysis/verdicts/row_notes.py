@@ -20,8 +20,23 @@ WIDER = "the interval is wider for it"
 
 NOT_MEASURED = "not measured on both sides"
 
+NO_RUN_HAS_IT = "no run has it"
+"""Why a side has no value of a figure, although it has runs that count."""
+
+NO_COMMON_POINT = f"{NOT_MEASURED}: they have no point in common"
+"""The note for sides that were both measured, each at points that the other lacks."""
+
+TOO_FEW_OR_ZERO = "left out: too few blocks, or zero or less"
+"""The end of the note on what a mean leaves out, although both sides have it."""
+
+ONE_SIDED = "only one side has them"
+"""The end of the note on points that count for neither side."""
+
 NOT_TOGETHER = "not measured together"
 """The note for sides that were both measured, but never in one block of one session."""
+
+OF_ZEROS = "some values are zero or less: ratio of arithmetic means"
+"""The note on a ratio that is not of the mean that was asked for."""
 
 NO_RATIO_TO_REFERENCE = "no ratio: the mean of the reference is zero or less"
 

@@ -13,6 +13,7 @@ import msgspec
 import numpy as np
 
 from tare.analysis.estimate import listed
+from tare.analysis.table import tabulate
 from tare.analysis.verdicts.families import FamilyKind, Subject
 from tare.analysis.verdicts.questions import questions
 from tare.analysis.verdicts.row_notes import NOT_TOGETHER
@@ -22,10 +23,11 @@ from tare.core.counting import count
 from tare.core.values import Settings
 from tare.core.verdict import Verdict, verdict_of
 from tare.core.workload import Better
-from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS
+from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.looks import Looks, sequential_p_values
 from tare.stats.multiplicity import holm
 from tare.stats.ratios import common_rows, never_ran_together, paired_columns
+from tare.stats.rounding import shift_of_mean
 from tare.stats.scatter_ratios import MIN_COMPARED, ScatterRatios, scatter_ratios
 from tare.stats.variability import Scatters, logarithms, scatters
 
@@ -89,9 +91,9 @@ def variabilities(campaign: Campaign, *, reference: Settings | None = None) -> l
     is_paired = paired_columns(below, above, is_recorded, is_unpaired=campaign.compares_unpaired)
     is_apart = never_ran_together(below, above, is_paired).tolist()
     logs = [logarithms(side) for side in common_rows(below, above, is_paired)]
-    found = scatter_ratios(logs[0], logs[1], is_paired)
-    looks = asked.ends.looks(below, above, is_paired)
     subjects = list(itertools.compress(family.subjects, is_crossed))
+    found = scatter_ratios(logs[0], logs[1], is_paired, half_steps=_half_steps(campaign, subjects))
+    looks = asked.ends.looks(below, above, is_paired)
     has_zeros = [
         bool((one <= 0).any() or (other <= 0).any()) for one, other in zip(below.T, above.T, strict=True)
     ]
@@ -100,6 +102,20 @@ def variabilities(campaign: Campaign, *, reference: Settings | None = None) -> l
         msgspec.structs.replace(one, note=NOT_TOGETHER) if apart else _of_survivors(one, timed_out(campaign))
         for one, apart in zip(judged, is_apart, strict=True)
     ]
+
+
+def _half_steps(campaign: Campaign, subjects: Sequence[Subject]) -> tuple[Floats, Floats]:
+    """Return how far rounding may have moved the block means of both sides, as shares of them."""
+    table = tabulate(campaign)
+    sides = [
+        [
+            shift_of_mean(table.half_steps[table.find(case.id, one.cells)])
+            for case in (one.pair.reference_case, one.pair.contender_case)
+        ]
+        for one in subjects
+    ]
+    below, above = np.array(sides).reshape(-1, 2).T
+    return below, above
 
 
 def _of_survivors(one: Variability, n_timed_out: Mapping[str, int]) -> Variability:
@@ -134,7 +150,9 @@ def _judged(
         "p_equivalence_adjusted": holm(sequential_p_values(equivalence, looks)),
     }
     numbers = zip(*listed(*columns.values()), strict=True)
-    rows = zip(subjects, found.n_blocks.tolist(), found.is_paired.tolist(), numbers, has_zeros, strict=True)
+    is_rounded = np.isinf(found.hidden + found.made).tolist()
+    sides = found.n_blocks.tolist(), found.is_paired.tolist()
+    rows = zip(subjects, *sides, numbers, has_zeros, is_rounded, strict=True)
     return [
         _with_verdict(
             Variability(
@@ -153,12 +171,13 @@ def _judged(
                 **dict(zip(columns, row, strict=True)),
             ),
             has_zeros=zeros,
+            is_rounded=rounded,
         )
-        for one, n_blocks, is_paired, row, zeros in rows
+        for one, n_blocks, is_paired, row, zeros, rounded in rows
     ]
 
 
-def _with_verdict(one: Variability, *, has_zeros: bool) -> Variability:
+def _with_verdict(one: Variability, *, has_zeros: bool, is_rounded: bool) -> Variability:
     """Return a row with its verdict, adjusted for all rows, and a note for the reader."""
     alpha = 1 - one.confidence
     drawn = verdict_of(
@@ -169,17 +188,21 @@ def _with_verdict(one: Variability, *, has_zeros: bool) -> Variability:
         can_differ=one.p_adjusted is not None and one.p_adjusted <= alpha,
         can_be_equivalent=one.p_equivalence_adjusted is not None and one.p_equivalence_adjusted <= alpha,
     )
-    return msgspec.structs.replace(one, verdict=drawn, note=_note(one, drawn, has_zeros=has_zeros))
+    return msgspec.structs.replace(
+        one, verdict=drawn, note=_note(one, drawn, has_zeros=has_zeros, is_rounded=is_rounded)
+    )
 
 
-def _note(one: Variability, drawn: Verdict, *, has_zeros: bool) -> str:
+def _note(one: Variability, drawn: Verdict, *, has_zeros: bool, is_rounded: bool) -> str:
     if one.n_blocks < MIN_BLOCKS and has_zeros:
         return "no scatter: some values are zero or less"
     if one.n_blocks < MIN_BLOCKS:
         return f"too few blocks: a scatter takes {MIN_BLOCKS} on both sides"
     if one.ratio is None:
-        return "a side does not scatter at all"
+        return "a side shows no scatter"
     parts = [one.note]
+    if is_rounded and one.n_blocks >= MIN_COMPARED:
+        parts.append("no interval: rounding of what was printed may have made or hidden all of a scatter")
     if one.low is None and one.n_blocks < MIN_COMPARED:
         parts.append(f"too few blocks: scatters are compared from {MIN_COMPARED} on")
     if (

@@ -9,7 +9,7 @@ import click
 import msgspec
 
 from tare.analysis.named_settings import no_reference, values_of_cases
-from tare.cli.comparison_table import describe_verdict, format_ratio, print_comparisons
+from tare.cli.comparison_table import describe_verdict, format_ratio, named_with_unit, print_comparisons
 from tare.cli.options import mean_option, parse_share, unpaired_option
 from tare.core.campaign import Campaign
 from tare.core.collection import no_collection
@@ -224,7 +224,7 @@ def _print_against(ours: Campaign, theirs: Campaign, found: Sequence[Comparison]
             _settings_text(theirs.cases[one.reference_case].settings, theirs.plan.varied),
             str(one.at["workload"]),
             " ".join(f"{name}={value}" for name, value in one.at.items() if name != "workload"),
-            f"{one.fom}, {one.unit}",
+            named_with_unit(one.fom, one.unit),
             format_ratio(one),
             str(one.n_blocks),
             describe_verdict(one),

@@ -7,6 +7,7 @@ import re
 import sys
 import time
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -225,20 +226,28 @@ def _default_folder(plan: Plan) -> Path:
     return Path("campaigns") / f"{plan.study}-{time.strftime('%Y-%m-%dT%H%M%S')}"
 
 
+def most_frequent(reasons: Counter[str], most: int) -> Iterator[str]:
+    """Yield the most frequent reasons, each with how many runs have it, and how many others there are."""
+    shown = reasons.most_common(most)
+    yield from (f"{n_alike} × {reason}" for reason, n_alike in shown)
+    if n_others := len(reasons) - len(shown):
+        n_runs = reasons.total() - sum(n_alike for _, n_alike in shown)
+        yield f"… and {count(n_others, 'more reason')}, of {count(n_runs, 'run')}"
+
+
 def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) -> None:
     echo_or_drop(summary_line(campaign, accounting))
     for line in stop_reason_lines(campaign, end, most=5):
         echo_or_drop(line)
     why = Counter(
-        (attempt.state, _PID.sub("", attempt.reason))
+        f"{attempt.state}: {_PID.sub('', attempt.reason)}"
         for _, state, attempt in accounting.runs
         if attempt is not None and state is not State.DONE
     )
-    for (state, reason), n_alike in why.most_common(5):
-        echo_or_drop(f"  {n_alike} × {state}: {reason}")
     folders = [campaign.folder / one.folder for one in campaign.measured()]
-    for reason, n_alike in packet_faults(folders).most_common(3):
-        echo_or_drop(f"  {n_alike} × packets not all counted: {reason}")
+    lost = Counter({f"packets not all counted: {fault}": n for fault, n in packet_faults(folders).items()})
+    for line in (*most_frequent(why, 5), *most_frequent(lost, 3)):
+        echo_or_drop(f"  {line}")
     if campaign.plan.reference and accounting.n_done:
         from tare.analysis.quoted_figures import quoted
         from tare.analysis.verdicts.compare import aggregates

@@ -144,7 +144,8 @@ def stop_reason_lines(campaign: Campaign, end: StopReason, *, most: int | None =
     repeats = campaign.plan.repeats
     if end.is_budget_spent:
         lines.append(
-            f"the budget of {describe_budget(repeats.budget)} is spent; raise it and add --extend to continue"
+            f"the budget of {describe_budget(repeats.budget)} has no room for the next runs; "
+            "raise it and add --extend to continue"
         )
     if end.unsettled and repeats.until is not None:
         n_judged = len(end.unsettled) + end.n_settled

@@ -258,7 +258,7 @@ def _measured(one: Comparison, variants: Variants) -> Iterator[tuple[str, str]]:
 def _settling(one: Comparison) -> str:
     """Return what would settle an undecided cell, or a remark on its verdict, in few characters."""
     if one.verdict.claim is Claim.EQUIVALENCE and one.may_miss is not None:
-        mark, share = verdict_mark(one).strip(" ()"), percent(one.may_miss, is_signed=False, decimals=0)
+        mark, share = verdict_mark(one).strip(" ()"), percent(one.may_miss, is_signed=False)
         return ", ".join(filter(None, (mark, f"may miss {share} of runs")))
     if one.withheld_by:
         return "elapsed time is worse"

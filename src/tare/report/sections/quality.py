@@ -110,7 +110,7 @@ def _calibration_sentence(calibration: Calibration) -> str:
 
 def _noise_sentence(noise: Sequence[Noise]) -> str:
     if not noise:
-        return "Not known: no case has two measured blocks."
+        return "Not known: no case has two measured blocks with a figure whose mean is not zero."
     low, high = min(row.median for row in noise), max(row.median for row in noise)
     ends = percent(low, is_signed=False), percent(high, is_signed=False)
     span = ends[1] if ends[0] == ends[1] else f"{ends[0].removesuffix(f'{NARROW}%')} to {ends[1]}"
@@ -122,10 +122,10 @@ def _load_sentence(campaign: Campaign) -> str:
     loads = [one.load for one in campaign.measured() if one.load is not None]
     if not loads:
         return "The load of the machine was not recorded."
-    return (
-        f"The one-minute load average was {number(min(loads), 2)} to {number(max(loads), 2)} "
-        f"when runs started (median {number(statistics.median(loads), 2)})."
-    )
+    low, high, median = (number(one, 2) for one in (min(loads), max(loads), statistics.median(loads)))
+    if low == high:
+        return f"The one-minute load average was {low} when runs started."
+    return f"The one-minute load average was {low} to {high} when runs started (median {median})."
 
 
 def _transport_sentence(campaign: Campaign) -> str:

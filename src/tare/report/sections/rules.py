@@ -11,9 +11,10 @@ import enum
 from collections.abc import Sequence
 
 from tare.analysis.verdicts.distribution import Diagnosis
+from tare.analysis.verdicts.row_notes import OF_ZEROS
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Mean
-from tare.core.counting import count
+from tare.core.counting import count, every
 from tare.core.plan import Plan
 from tare.core.scaling import ScalingCurve
 from tare.core.values import Scalar
@@ -187,6 +188,8 @@ def _ratios(facts: RuleFacts) -> _Kept:
         formed = f"Ratios are {', or where nothing is paired '.join(kinds)}"
     elif facts.campaign.mean is not Mean.GEOMETRIC:
         formed = f"Ratios are those of {facts.campaign.mean} means: no ratio is averaged"
+    if any(OF_ZEROS in one.note for one in measured):
+        formed += "; where values are zero or less they are those of arithmetic means"
     return Keeping.PARTLY, f"{formed}; the costs and rates that they are made of stand beside them."
 
 
@@ -208,7 +211,8 @@ def _normality(facts: RuleFacts) -> _Kept:
     if not _compared(facts):
         return _NOTHING
     if not found.n_tested:
-        return Keeping.PARTLY, "No quoted ratio has five blocks that differ, which its diagnostic takes."
+        takes = "five blocks that differ, and no value of zero or less"
+        return Keeping.PARTLY, f"No quoted ratio has what its diagnostic takes: {takes}."
     if not found.departing:
         seen = "none is seen to depart from it; few blocks see only gross departures"
     else:
@@ -228,7 +232,7 @@ def _soundness(facts: RuleFacts) -> _Kept:
             _NOTHING if not _compared(facts) else (Keeping.PARTLY, "No ratio has blocks enough for a test.")
         )
     n = max(one.family for one in drawn)
-    among = f" among all {n}" if n > 1 else ""
+    among = f" among {every(n)}" if n > 1 else ""
     test = "sign test" if facts.campaign.mean is Mean.MEDIAN else "t test"
     return (
         Keeping.KEPT,
@@ -250,7 +254,7 @@ def _centre(facts: RuleFacts) -> _Kept:
         return Keeping.PARTLY, f"{what} {kept}"
     share, most = max(missed, key=lambda one: one[0])
     n = count(most.n_blocks, "block" if most.is_paired else "run")
-    rare = percent(share, is_signed=False, decimals=0)
+    rare = percent(share, is_signed=False)
     return (
         Keeping.PARTLY,
         f"{what} With {n} a slow mode of up to {rare} of the runs can go unseen, which stands beside each "

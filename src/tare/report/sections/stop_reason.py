@@ -9,7 +9,7 @@ from tare.analysis.repeats.stop_reason import StopReason, stop_reason
 from tare.analysis.verdicts.row_notes import nth_look
 from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
-from tare.core.counting import count
+from tare.core.counting import count, every
 from tare.core.study import Budget
 from tare.report.history import History
 from tare.report.words.numbers import percent
@@ -33,7 +33,7 @@ def ending_sentences(campaign: Campaign, found: History) -> Iterator[str]:
         yield _known(end, sum(timed_out(campaign).values()))
     if repeats.budget != Budget():
         budget = f"A budget of {describe_budget(repeats.budget)} limits it"
-        yield f"{budget}{': no further run fits into that' if end.is_budget_spent else ''}."
+        yield f"{budget}{': the next runs do not fit into that' if end.is_budget_spent else ''}."
     yield from _looks(campaign, found)
 
 
@@ -44,7 +44,7 @@ def _known(end: StopReason, n_timed_out: int) -> str:
     if not n_all:
         return "Nothing is known by now that it could judge."
     if not end.unsettled:
-        return f"By now {'it is' if n_all == 1 else f'all {n_all} are'}{survived}."
+        return f"By now {'it is' if n_all == 1 else f'{every(n_all)} are'}{survived}."
     if n_all == 1:
         return f"By now it is not{survived}."
     is_one = end.n_settled == 1

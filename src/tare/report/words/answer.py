@@ -12,7 +12,7 @@ from tare.analysis.aspects import Sizes
 from tare.analysis.verdicts.headline import Headline
 from tare.analysis.verdicts.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
 from tare.core.comparison import Comparison
-from tare.core.counting import count
+from tare.core.counting import count, every
 from tare.core.verdict import Claim, Verdict, differences
 from tare.report.variants import Variant, Variants
 from tare.report.words.assumed import assumed_words
@@ -170,9 +170,11 @@ _NEVER = "no block of any session has runs of both, so nothing is said of what t
 
 
 def _why_unmeasured(headlines: Sequence[Headline]) -> str:
-    """Return why no figure was measured on both sides, if all have one reason; else `` yet``."""
+    """Return why no figure was measured on both sides; `` yet`` if runs are still to come."""
+    if any("has not been run" in one.note for one in headlines):
+        return " yet"
     reason = _only_reason(headlines)
-    return f": {reason}" if reason and "has not been run" not in reason else " yet"
+    return f": {reason}" if reason else ": no figure was measured on both sides"
 
 
 def _only_reason(headlines: Sequence[Headline]) -> str:
@@ -235,7 +237,7 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
     parts += filter(None, [assumed_words(measured, "All of it")])
     family = max(one.family for one in headlines)
     if family > 1:
-        parts.append(f"What is claimed allows for all {family} being asked at once.")
+        parts.append(f"What is claimed allows for {every(family)} being asked at once.")
     return " ".join(parts)
 
 
@@ -245,7 +247,7 @@ def _bracket_words(measured: Sequence[Headline]) -> str:
     if not blocks and any(map(_is_long_enough, measured)):
         return "No number has an interval."
     if not blocks:
-        return "No number has an interval: the blocks that both sides finished are too few."
+        return "No number has an interval: too few blocks have values of both sides."
     n = f"{blocks[0]}" if len(blocks) == 1 else f"{blocks[0]} to {blocks[-1]}"
     intervals = f"In brackets: {percent(measured[0].confidence, is_signed=False, decimals=0)} intervals"
     if not any(one.is_paired for one in measured):

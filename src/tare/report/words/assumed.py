@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Union
 
 from tare.core.comparison import Finding
-from tare.core.counting import count
+from tare.core.counting import count, every
 from tare.core.verdict import Verdict
 from tare.stats.autocorrelation import ASSUMED_CORRELATION
 from tare.stats.intervals import MIN_BLOCKS
@@ -76,5 +76,5 @@ def _held(sure: int, drawn: int) -> str:
     if drawn == 1:
         return f"{'the' if sure else 'no'} verdict holds"
     if sure == drawn:
-        return f"all {drawn} verdicts hold"
+        return f"{every(drawn)} verdicts hold"
     return f"{sure} of {drawn} verdicts {'holds' if sure == 1 else 'hold'}" if sure else "no verdicts hold"

@@ -96,8 +96,7 @@ def missed_mode_words(may_miss: float | None) -> str:
     """Return how frequent a slow mode can be that no run has met; empty if it is not known."""
     if may_miss is None:
         return ""
-    share = percent(may_miss, is_signed=False, decimals=0)
-    return f"may miss a slow mode of up to {share} of the runs"
+    return f"may miss a slow mode of up to {percent(may_miss, is_signed=False)} of the runs"
 
 
 def progress_words(one: Finding) -> str:

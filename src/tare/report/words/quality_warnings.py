@@ -23,6 +23,9 @@ _LOOKED_FOR = {
 }
 
 
+_TAKES = f"that takes {MIN_SERIES} blocks, and no value of zero or less"
+
+
 def finding(warning: QualityWarning) -> str:
     """Return what was found, as a clause about its case: ``drifts by +0.8 % a block``.
 
@@ -73,10 +76,11 @@ def imprecision_words(found: Imprecision) -> str:
     asked = exact_percent(found.margin)
     known = _share(found.half_width, "±")
     scatter = _share(found.scatter)
+    alike = " and resemble the one before" if found.has_resembling_blocks else ""
     text = (
         f"{found.n_wide} of {count(found.n_ratios, 'ratio')} undecided, known to {known} in the "
-        f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block, so that "
-        f"±{asked} takes about {number(found.n_needed, 2)} blocks: the machine was too noisy for that "
+        f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block{alike}, so "
+        f"that ±{asked} takes about {number(found.n_needed, 2)} blocks: the machine was too noisy for that "
         "question"
     )
     if found.load is None or not found.is_overloaded:
@@ -185,14 +189,17 @@ def tested(quality: Quality) -> str:
     """Return which effects were tested for and which could not be, in one or more sentences."""
     looked = [kind for kind, n in quality.n_tested.items() if n]
     if not looked:
-        takes = f"{MIN_SERIES} blocks with values above zero"
-        return f"Not tested for drift, warm-up or outliers: that takes {takes}."
-    names = listed([_LOOKED_FOR[kind] for kind in looked])
+        return f"Not tested for drift, warm-up or outliers: {_TAKES}."
     n_tested = max(quality.n_tested.values())
-    sentence = f"{n_tested} series of runs tested for {names}, corrected for looking at so many."
+    by_number: dict[int, list[str]] = {n_tested: []}
+    for kind in looked:
+        by_number.setdefault(quality.n_tested[kind], []).append(_LOOKED_FOR[kind])
+    names, *fewer = (f"for {listed(kinds)}" for kinds in by_number.values())
+    rest_of_kinds = "".join(f", and {n} {words}" for n, words in zip(list(by_number)[1:], fewer, strict=True))
+    sentence = f"{n_tested} series of runs tested {names}{rest_of_kinds}, corrected for looking at so many."
     if rest := quality.n_figures - n_tested:
-        have = "has" if rest == 1 else "have"
-        sentence += f" {rest} more {have} fewer than {MIN_SERIES} blocks with values above zero."
+        are = "is" if rest == 1 else "are"
+        sentence += f" {rest} more {are} not tested: {_TAKES}."
     return f"{sentence} {_untested(quality)}".rstrip()
 
 
@@ -206,13 +213,8 @@ def _untested(quality: Quality) -> str:
         and not quality.n_tested[RepeatabilityWarning.WARM_UP]
     ):
         parts.append(f"A warm-up cannot be told with fewer than {MIN_FOR_WARM_UP} blocks.")
-    n_modes, n_outliers = (
-        quality.n_tested[one] for one in (RepeatabilityWarning.MODES, RepeatabilityWarning.OUTLIERS)
-    )
-    if n_modes == 0:
+    if not quality.n_tested[RepeatabilityWarning.MODES]:
         parts.append(f"Two modes cannot be told with fewer than {MIN_FOR_MODES} blocks.")
-    elif n_modes < n_outliers:
-        parts.append(f"Two modes can be told in {n_modes} of them, which have {MIN_FOR_MODES} blocks.")
     return " ".join(parts)
 
 

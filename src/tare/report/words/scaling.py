@@ -248,8 +248,13 @@ def _knee(curve: ScalingCurve) -> str:
         return f"The USL puts the peak of throughput at {peak}{_misfit_warning(fit)}."
     beyond = f", beyond the {largest:g} that were measured" if fit.knee.value > largest else ""
     open_end = ", if there is one" if fit.knee.low is not None and fit.knee.high is None else ""
-    peak = f"{scale_words(curve.along, round(fit.knee.value, 1))}{SPACE}{span(fit.knee)}".rstrip()
+    peak = f"{scale_words(curve.along, _to_three_digits(fit.knee.value))}{SPACE}{span(fit.knee)}".rstrip()
     return f"The USL puts the peak of throughput at {peak}{open_end}{beyond}{_misfit_warning(fit)}."
+
+
+def _to_three_digits(scale: float) -> float:
+    """Return an estimated scale as the ends of its interval are printed, so that it does not leave them."""
+    return float(f"{scale:.3g}") if scale < 1000 else float(round(scale))
 
 
 def _not_excluded(curve: ScalingCurve, fit: LawFit) -> str:

@@ -4,9 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tare.analysis.verdicts.row_notes import NOT_AT_EACH, is_without_ratio, least_blocks
+from tare.analysis.verdicts.row_notes import (
+    NO_COMMON_POINT,
+    NO_RUN_HAS_IT,
+    NOT_AT_EACH,
+    TOO_FEW_OR_ZERO,
+    is_without_ratio,
+    least_blocks,
+)
 from tare.core.comparison import Finding
-from tare.core.counting import count
+from tare.core.counting import count, every
 from tare.core.verdict import Verdict
 from tare.stats.intervals import MIN_BLOCKS
 
@@ -27,7 +34,9 @@ def settles(comparisons: Sequence[Finding]) -> str:
     parts = []
     if few:
         lack = "lacks" if len(few) == 1 else "lack"
-        parts.append(f"{count(len(few), 'comparison')} {lack} {_least(few)} blocks that both sides finished.")
+        parts.append(
+            f"{count(len(few), 'comparison')} {lack} {_least(few)} blocks with values of both sides."
+        )
     if hidden:
         parts.append(_more_digits(len(hidden), len(undecided)))
     if wide:
@@ -42,7 +51,9 @@ def _has_own_reason(one: Finding) -> bool:
 
 def _lacks_blocks(one: Finding) -> bool:
     """Return whether a comparison has no interval because too few blocks have both sides."""
-    has_none = one.low is None and not is_without_ratio(one) and "left out" not in one.note
+    has_none = one.low is None and not is_without_ratio(one) and TOO_FEW_OR_ZERO not in one.note
+    if one.note.startswith(NO_COMMON_POINT) or NO_RUN_HAS_IT in one.note:
+        return False  # more blocks like these would not have it either
     return has_none and one.n_blocks < least_blocks(one.mean)
 
 
@@ -74,11 +85,13 @@ def _more_blocks(wide: Sequence[Finding], n_undecided: int) -> str:
 _IF = "if ratio and noise stay as they are"
 
 
-def _some(n: int, n_undecided: int, every: str = "all") -> str:
-    """Return which of the undecided comparisons are meant: ``all 2 undecided``, ``1 of the 3 undecided``."""
+def _some(n: int, n_undecided: int, lead: str = "") -> str:
+    """Return which of the undecided comparisons are meant: ``both undecided``, ``1 of the 3 undecided``."""
     if n_undecided == 1:
         return "the undecided one"
-    return f"{every} {n} undecided" if n == n_undecided else f"{n} of the {n_undecided} undecided"
+    if n < n_undecided:
+        return f"{n} of the {n_undecided} undecided"
+    return f"{lead} {n} undecided" if lead else f"{every(n)} undecided"
 
 
 def more(one: Finding) -> str:
