@@ -150,8 +150,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"blocks? [\d, andto]+ lies? far off: (?:up to )?{PERCENT} of the median",
         rf"\d+ of \d+ ratios? undecided, known to {PERCENT} in the median, where {PERCENT} was asked about: "
         rf"ratios scatter by {PERCENT} from block to block(?: and resemble the one before)?, so that "
-        rf"{PERCENT} takes about {N} blocks: the "
-        "machine was too noisy for that question",
+        rf"{PERCENT} takes about {N} blocks: they "
+        "were too noisy for that question",
         rf"(?:{_CHANGES})(?:; (?:{_CHANGES}))*",
     ),
     "scatter": (r"(?:scatters (?:more|less|alike)|undecided|not known)",),

@@ -80,14 +80,14 @@ def imprecision_words(found: Imprecision) -> str:
     text = (
         f"{found.n_wide} of {count(found.n_ratios, 'ratio')} undecided, known to {known} in the "
         f"median, where {asked} was asked about: ratios scatter by {scatter} from block to block{alike}, so "
-        f"that ±{asked} takes about {number(found.n_needed, 2)} blocks: the machine was too noisy for that "
-        "question"
+        f"that ±{asked} takes about {number(found.n_needed, 2)} blocks: they were too noisy for that question"
     )
     if found.load is None or not found.is_overloaded:
         return text
     low, high = (number(one, 2) for one in found.load)
+    load = low if low == high else f"{low} to {high}"
     cpus = "" if found.n_cpus is None else f", on nodes of {count(found.n_cpus, 'CPU')}"
-    return f"{text}; the load average was {low} to {high} when runs started{cpus}"
+    return f"{text}; the load average was {load} when runs started{cpus}"
 
 
 def _share(value: float, sign: str = "") -> str:
@@ -98,7 +98,7 @@ def _share(value: float, sign: str = "") -> str:
 
 
 def cure_of_noise(found: Imprecision) -> str:
-    """Return what to do if the machine was too noisy for the study's question."""
+    """Return what to do if the ratios were too noisy for the study's question."""
     quiet = (
         " End what else runs there, or give ranks fewer CPUs than there are." if found.is_overloaded else ""
     )
