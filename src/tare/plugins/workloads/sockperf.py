@@ -213,7 +213,7 @@ class _LatencyLog(_Log):
         """For the number of each run, the percentiles that are not printed of so few observations."""
 
     def gaps(self, number: int, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
-        """Yield the percentiles or the maximum that a summary lacks; every one has them (client.cpp)."""
+        """Yield the percentiles or the maximum that a summary lacks (client.cpp)."""
         names = {fom for fom, _, _ in figures}
         found = {at["percentile"] for _, _, at in figures if "percentile" in at}
         if len(found) < sum("percentile" in at for _, _, at in figures):
