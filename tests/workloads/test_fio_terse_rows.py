@@ -88,3 +88,10 @@ def test_other_versions_of_terse_output_are_refused_with_the_cure(version: int, 
     assert (parsed.is_complete, parsed.measurements) == (False, ())
     assert cure in parsed.problems[0]
     assert "use --output-format=json" in parsed.problems[0]
+
+
+def test_a_terse_row_of_all_operations_together_may_be_whole() -> None:
+    """With unified_rw_reporting=1, fio prints the fields of one operation (stat.c)."""
+    (problem,) = (one for one in parse(TERSE.replace(f";{NOTHING}", "")).problems if "terse" in one)
+    assert "unified_rw_reporting" in problem
+    assert "--output-format=json" in problem

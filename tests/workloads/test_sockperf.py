@@ -132,6 +132,21 @@ def test_a_summary_that_lacks_a_percentile_is_not_complete() -> None:
     assert (parsed.is_complete, parsed.problems) == (False, ("the summary lacks rows: 90 %",))
 
 
+def test_a_summary_of_one_observation_has_no_lower_quartile() -> None:
+    lone = "sockperf: \x1b[2;35mTotal 1 observations\x1b[0m; each percentile contains 0.01 observations\n"
+    short = PING_PONG.replace("sockperf: ---> percentile 25.000 =    2.022\n", "")
+    head = "sockperf: ---> <MAX>"
+    parsed = parse("ping_pong", short.replace(head, lone + head))
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert not parse("ping_pong", short + short.replace(head, lone + head)).is_complete
+    assert parse("ping_pong", PING_PONG + short.replace(head, lone + head) + PING_PONG).is_complete
+    two = lone.replace("Total 1", "Total 2")
+    assert parse("ping_pong", short.replace(head, two + head)).problems == ("the summary lacks rows: 25 %",)
+    without_median = short.replace("sockperf: ---> percentile 50.000 =    2.122\n", "")
+    problems = parse("ping_pong", without_median.replace(head, lone + head)).problems
+    assert problems == ("the summary lacks rows: 50 %",)
+
+
 def test_summaries_of_several_runs_are_numbered() -> None:
     parsed = parse("ping_pong", PING_PONG + PING_PONG.replace("2.671", "3.671"))
     assert [(one.value, one.at) for one in parsed.measurements if one.fom == "latency"] == [

@@ -56,7 +56,10 @@ class TerseReader:
         width, operations = _N_FIELDS[version], _OPERATIONS[version]
         head = fields[3:_N_HEAD]
         if len(fields) < _N_HEAD + len(operations) * width + _N_REST or not all(map(str.isdecimal, head)):
-            self.faults.setdefault("a row of fio's terse output is broken")
+            self.faults.setdefault(
+                "a row of fio's terse output is broken, or is one of unified_rw_reporting=1, which has fewer "
+                "fields; use --output-format=json"
+            )
             return
         job = Job(fields[2], group=int(head[0]), error=int(head[1]))
         job.facts = {"program_version": fields[1].removeprefix("fio-")}

@@ -144,7 +144,7 @@ class _Log(LogParser):
         if self.last.search(line):
             self._read_own(line)
 
-    def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
+    def gaps(self, number: int, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
         """Yield what a summary lacks; a subclass checks for the lines that every summary has."""
         return iter(())
 
@@ -160,7 +160,7 @@ class _Log(LogParser):
             faults.append("the summary breaks off")
         elif not self._runs and not faults:
             faults.append("the output holds no such summary of sockperf")
-        faults += [fault for run in self._runs for fault in self.gaps(run)]
+        faults += [fault for number, run in enumerate(self._runs) for fault in self.gaps(number, run)]
         for run in self._runs:
             counts = Counter((fom, tuple(at.items())) for fom, _, at in run)
             doubled = dict.fromkeys(fom for (fom, _), count in counts.items() if count > 1)
@@ -195,6 +195,7 @@ _MEAN = re.compile(
 )
 _PERCENTILES = (25.0, 50.0, 75.0, 90.0, 99.0, 99.9, 99.99, 99.999)
 _DROPPED = re.compile(r"# dropped messages = ([0-9]{1,15});")
+_TOTAL = re.compile(r"Total ([0-9]{1,15}) observations\b")
 _OBSERVATION = re.compile(
     r"---> (?:<(?P<end>MAX|MIN)> observation|percentile +(?P<percentile>[0-9]{1,2}\.[0-9]+))"
     r" = *(?P<value>[0-9]{1,12}\.[0-9]{3})$"
@@ -208,13 +209,16 @@ class _LatencyLog(_Log):
         super().__init__(foms)
         self._kind = "latency"
         self._highest = float("inf")
+        self._lacking: dict[int, frozenset[float]] = {}
+        """For the number of each run, the percentiles that are not printed of so few observations."""
 
-    def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
-        """Yield the percentiles or the maximum that a summary lacks; every one has them (client.cpp)."""
+    def gaps(self, number: int, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
+        """Yield the percentiles or the maximum that a summary lacks (client.cpp)."""
         names = {fom for fom, _, _ in figures}
         found = {at["percentile"] for _, _, at in figures if "percentile" in at}
         if len(found) < sum("percentile" in at for _, _, at in figures):
             self._findings.mixed("a percentile is there twice")
+        found |= self._lacking.get(number, frozenset())
         lost = [f"{one:g} %" for one in _PERCENTILES if one not in found]
         lost += [] if f"{self._kind}_max" in names else ["maximum"]
         lost += [] if "dropped" in names else ["dropped messages"]
@@ -236,6 +240,10 @@ class _LatencyLog(_Log):
             return
         elif (dropped := _DROPPED.search(line)) is not None:
             yield "dropped", float(dropped[1]), {}
+        elif (total := _TOTAL.search(line)) is not None:  # client.cpp rounds the rank of an observation
+            self._lacking[len(self._runs) - 1] = frozenset(
+                one for one in _PERCENTILES if one / 100 * int(total[1]) < 0.5
+            )
         elif (row := _OBSERVATION.search(line)) is not None:
             if float(row["value"]) > self._highest:  # printed from longest to shortest
                 self._findings.mixed("percentiles do not fall")
@@ -259,7 +267,7 @@ _MEBIBYTES = {"M": 1, "G": 1000}
 class _ThroughputLog(_Log):
     last = _BANDWIDTH
 
-    def gaps(self, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
+    def gaps(self, number: int, figures: Sequence[tuple[str, float, Mapping[str, float]]]) -> Iterator[str]:
         """Yield that a summary lacks its message rate, which stands above the bandwidth (client.cpp)."""
         if "message_rate" not in {fom for fom, _, _ in figures}:
             yield "the summary lacks rows: message rate"
