@@ -106,6 +106,26 @@ def test_a_cluster_becomes_a_site_with_its_nodes_and_one_platform() -> None:
     assert site.platforms["pods"].launcher == "openmpi4"
 
 
+@pytest.mark.parametrize(
+    ("free_cpus", "launcher", "facts", "has_spare"),
+    [
+        (2, "none", {}, True),
+        (1, "none", {}, False),
+        (5, "openmpi4", {}, True),
+        (4, "openmpi4", {}, False),
+        (30, "none", {"limits": (LimitFacts(name="l", kind="Container", most={"cpu": "1"}),)}, False),
+        (30, "none", {"quotas": (QuotaFacts(name="q", hard={"limits.cpu": "2"}),)}, False),
+    ],
+)
+def test_a_first_study_leaves_a_cpu_to_what_runs_beside_its_program(
+    free_cpus: int, launcher: str, facts: dict[str, object], *, has_spare: bool
+) -> None:
+    """With a limit of one CPU, pods were throttled, and every fourth run did not count."""
+    group = msgspec.structs.replace(WORKERS, free_cpus=free_cpus)
+    choice = msgspec.structs.replace(CHOICE, launcher=Stated(launcher, "a guess"))
+    assert ("\nthreads: 2" in study_of(changed(groups=(group,), **facts), choice)) is has_spare
+
+
 @pytest.mark.parametrize("text", HOSTILE)
 def test_what_an_api_server_says_cannot_forge_a_line(text: str) -> None:
     """No name that Kubernetes would refuse comes into a value; all others come back as they are."""

@@ -57,6 +57,7 @@ _SESSION_CHANGE = (
 _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
 _ASIDE = r"(?: \((?:[^()]|\([^()]*\))+\))?"
+_FEW = "(?: of so few (?:blocks|runs))?"
 _BESIDE = "(?:next to what the others do alike, )?"
 
 SENTENCES: dict[str, tuple[str, ...]] = {
@@ -90,9 +91,9 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Equivalent: the whole interval lies within ± [\d.]+ %(?:, from −[\d.]+ % to \+[\d.]+ %)?\.",
         r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which \d+ "
         r"(?:blocks|runs) cannot show(?:; (?:"
-        r"the verdict holds|no verdicts? holds?|no verdict hold|(?:all \d+|both) verdicts hold|\d+ of \d+ "
-        r"verdicts holds?|"
-        r"no verdicts hold) without that, where (?:blocks|runs) resemble the one before by up to [\d.]+)?\.",
+        rf"(?:the|no) verdicts?{_FEW} holds?|(?:all \d+|both) verdicts{_FEW} hold|"
+        rf"\d+ of \d+ verdicts{_FEW} holds?) "
+        r"without that, where (?:blocks|runs) resemble the one before by up to [\d.]+)?\.",
         r"What is claimed allows for (?:all \d+|both) being asked at once\.",
     ),
     "design": (

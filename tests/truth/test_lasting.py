@@ -93,6 +93,8 @@ def test_the_sentence_counts_the_verdicts_that_hold_without_it() -> None:
     withheld = msgspec.structs.replace(open_, withheld_by="time")
     assert assumed_words([one, withheld]) == f"{start}; the verdict holds {end}", "its row is undecided"
     assert assumed_words([weak, weak]) == f"{start}; no verdicts hold {end}"
+    assert assumed_words([one, many]) == f"{start}; the verdict of so few blocks holds {end}"
+    assert assumed_words([one, weak, many]) == f"{start}; 1 of 2 verdicts of so few blocks holds {end}"
 
 
 MARKED = Truth(factors={"network": ("host", "overlay", "macvlan")}, blocks=5)

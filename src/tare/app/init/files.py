@@ -11,6 +11,7 @@ from tare.core.visible_text import visible_line
 
 SITE, STUDY = "site.yaml", "first.yaml"
 _WIDTH = 108
+_SPARE = "a CPU more for each rank: a pod's limit counts what runs beside the program, too"
 
 
 def site_text(draft: SiteDraft, host: str, tried: str) -> str:
@@ -146,6 +147,8 @@ def _with_mpi(draft: SiteDraft, platform: PlatformDraft) -> Iterator[str]:
     reason = "" if n_nodes > 1 or draft.n_nodes < 2 else "pods of several nodes share no compiled program"
     yield from line(f"nodes: {n_nodes}", reason)
     yield f"ranks_per_node: {2 // n_nodes}"
+    if draft.spare_cpus >= 2 * (2 // n_nodes):  # the pod that starts the ranks takes a part of a CPU, too
+        yield from line("threads: 2", _SPARE)
     yield "repeats: 5"
     yield f"timeout: {draft.job.minutes - 1} min"
 
@@ -187,6 +190,8 @@ def _without_mpi(draft: SiteDraft, site: str) -> Iterator[str]:
     yield "    output: stderr"
     yield "workload: copy"
     yield from _choice(draft, next((one for one in draft.working if not one.is_mpi), None))
+    if draft.spare_cpus:
+        yield from line("threads: 2", _SPARE)
     yield "factors: {block: [4K, 64K, 1M]}"
     yield "repeats: 5"
     yield "timeout: 2 min"

@@ -78,6 +78,7 @@ def kubernetes_draft(facts: KubernetesFacts, choice: KubernetesChoice, notes: Se
         keys=_keys(facts, group, nodes),
         n_nodes=len(nodes) or len(_UNKNOWN_NODES),
         cores=max(group.free_cpus, 1) if group else 1,
+        spare_cpus=max(group.free_cpus - 1, 0) if group and not _limits_cpus(facts) else 0,
         platforms=platforms,
         networks=tuple(_networks(facts, choice)),
         storage={
@@ -116,6 +117,13 @@ def _platforms(facts: KubernetesFacts, choice: KubernetesChoice, block: Stated) 
             is_mpi=launcher.value != "none",
             has_compiler=None,
         )
+
+
+def _limits_cpus(facts: KubernetesFacts) -> bool:
+    """Return whether the namespace has a limit for CPUs, which a pod may not exceed."""
+    return any("cpu" in one.most for one in facts.limits) or any(
+        name.endswith("cpu") for one in facts.quotas for name in one.hard
+    )
 
 
 def with_places(options: KubernetesOptions, facts: KubernetesFacts) -> KubernetesOptions:

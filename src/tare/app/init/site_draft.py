@@ -61,7 +61,8 @@ class SiteDraft(msgspec.Struct, frozen=True, kw_only=True):
     """A site file to be. `keys` are those with one value, in the order of the file.
 
     `n_nodes` are those of the largest run. `job` is the job of a batch system that tries a platform.
-    `shares_files` says that a program which one node compiles is there for all nodes.
+    `shares_files` says that a program which one node compiles is there for all nodes. `spare_cpus` are those
+    of a pod beside the one of its program: with a limit of one CPU, what runs beside the program holds it up.
     """
 
     keys: Mapping[str, Stated]
@@ -73,6 +74,7 @@ class SiteDraft(msgspec.Struct, frozen=True, kw_only=True):
     job: JobSize = JobSize()
     remarks: tuple[str, ...] = ()
     shares_files: bool = True
+    spare_cpus: int = 0
 
     @property
     def working(self) -> tuple[PlatformDraft, ...]:

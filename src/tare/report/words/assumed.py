@@ -65,16 +65,18 @@ def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str
     sure = sum(not one.assumes_independence for one in drawn)
     if not drawn:
         return f"{text}."
-    held = _held(sure, len(drawn))
+    held = _held(sure, len(drawn), among=f" of so few {what}" if len(few) < len(found) else "")
     return (
         f"{text}; {held} without that, where {what} resemble the one before by up to {ASSUMED_CORRELATION:g}."
     )
 
 
-def _held(sure: int, drawn: int) -> str:
-    """Return how many of the verdicts hold: ``all 3 verdicts hold``."""
+def _held(sure: int, drawn: int, among: str) -> str:
+    """Return how many of the verdicts hold: ``all 3 verdicts hold``; `among` says which ones are counted."""
     if drawn == 1:
-        return f"{'the' if sure else 'no'} verdict holds"
+        return f"{'the' if sure else 'no'} verdict{among} holds"
     if sure == drawn:
-        return f"{every(drawn)} verdicts hold"
-    return f"{sure} of {drawn} verdicts {'holds' if sure == 1 else 'hold'}" if sure else "no verdicts hold"
+        return f"{every(drawn)} verdicts{among} hold"
+    if not sure:
+        return f"no verdicts{among} hold"
+    return f"{sure} of {drawn} verdicts{among} {'holds' if sure == 1 else 'hold'}"
