@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from tare.core.interval import Bounded
 from tare.core.scaling import Law
+from tare.report.words.scaling import law_words
 from tare.stats.intervals import Floats
 from tare.stats.laws import fit_law
+from tare.terminal.output import plain
 from truth.noise import autocorrelated
 
 P = np.array([1.0, 2, 4, 8, 16, 32])
@@ -138,3 +140,11 @@ def test_the_intervals_of_a_law_hold_where_blocks_resemble_the_one_before() -> N
     for name, truth in (("sigma", 0.05), ("kappa", 0.003)):
         assert sum(not holds(fit.parameters[name], truth) for fit in fits) <= 15
     assert sum(not holds(fit.knee, math.sqrt(0.95 / 0.003)) for fit in fits) <= 15
+
+
+def test_a_parameter_beyond_its_bound_has_no_interval_and_is_told() -> None:
+    """Throughput that grows as a power of the scale bends less than the USL, with κ below 0."""
+    fit = fit_law(Law.USL, P, noisy(0.1 * P**0.9, 1, noise=1e-4))
+    assert fit.parameters["kappa"] == Bounded(0.0)
+    assert fit.parameters["sigma"].low is not None
+    assert "κ = 0 (the least that the law allows, which does not fit)" in plain(law_words(fit))

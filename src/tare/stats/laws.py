@@ -148,7 +148,11 @@ def _start(law: Law, p: Floats, throughput: Floats) -> Floats:
 
 
 def _bounds(fitted: _Fitted) -> list[Bounded]:
-    """Return each parameter with the t interval of the blocks' estimates, cut to its valid range."""
+    """Return each parameter with the t interval of the blocks' estimates, cut to its valid range.
+
+    A parameter has no interval where all of that lies beyond a bound: the law does not fit, and a cut
+    interval would have no width.
+    """
     if not len(fitted.blocks):
         return [Bounded(float(value)) for value in fitted.theta]
     n = len(fitted.blocks)
@@ -159,8 +163,10 @@ def _bounds(fitted: _Fitted) -> list[Bounded]:
     # At a bound, the fit and the centre of the steps differ: the interval includes both.
     low = np.minimum(np.clip(centre - half, least, most), fitted.theta)
     high = np.maximum(np.clip(centre + half, least, most), fitted.theta)
+    is_beyond = (centre + half < least) | (centre - half > most)
+    low[is_beyond] = high[is_beyond] = np.nan
     rows = zip(fitted.theta.tolist(), low.tolist(), high.tolist(), strict=True)
-    return [Bounded(*row) for row in rows]
+    return [Bounded.of(*row) for row in rows]
 
 
 def _exp(one: Bounded) -> Bounded:

@@ -260,14 +260,20 @@ def _to_three_digits(scale: float) -> float:
 def _not_excluded(curve: ScalingCurve, fit: LawFit) -> str:
     """Return from which scale on a peak is possible: √((1 − σ)/κ) of the high ends of both intervals."""
     sigma, kappa = fit.parameters["sigma"].high, fit.parameters["kappa"].high
+    if _is_beyond(fit, "kappa"):
+        return "none is seen at any scale"
     if sigma is None or kappa is None:
         return "without intervals, none is excluded"
-    if not kappa:
-        return "none is seen at any scale"
     least = math.sqrt(max(1 - sigma, 0.0) / kappa)
     if least < curve.measured[0].scale:
         return "one at any scale is not excluded"
     return f"one at {scale_words(curve.along, math.floor(10 * least) / 10)} or more is not excluded"
+
+
+def _is_beyond(fit: LawFit, name: str) -> bool:
+    """Return whether the measured points ask for less, or more, of a parameter than its law allows."""
+    has_blocks = fit.gamma is not None and fit.gamma.low is not None
+    return has_blocks and fit.parameters[name].low is None
 
 
 def _misfit_warning(fit: LawFit) -> str:
@@ -297,14 +303,18 @@ def _timed_out(curve: ScalingCurve) -> Iterator[str]:
         yield f"On {where}, {runs}: it is slower than shown, and {bias}."
 
 
+def _at_bound(one: Bounded) -> str:
+    return f"(the {'least' if one.value < 1 else 'most'} that the law allows, which does not fit)"
+
+
 def law_words(fit: LawFit) -> str:
     """Return a law's parameters, ``σ = 0.031 [0.029, 0.034]``, and its misfit; or why it was not fitted."""
     if fit.refusal:
         return f"not fitted: {fit.refusal}"
     signs = {"sigma": "σ", "kappa": "κ"}
-    parts = [
-        f"{signs[name]} = {number(one.value, 2)}{SPACE}{span(one, 2)}".rstrip()
-        for name, one in fit.parameters.items()
-    ]
+    parts = []
+    for name, one in fit.parameters.items():
+        how_sure = _at_bound(one) if _is_beyond(fit, name) else span(one, 2)
+        parts.append(f"{signs[name]} = {number(one.value, 2)}{SPACE}{how_sure}".rstrip())
     misfit = "" if fit.misfit is None else f"; misses by {percent(fit.misfit, is_signed=False)} at most"
     return ", ".join(parts) + misfit
