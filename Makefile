@@ -43,6 +43,8 @@ DEMO := campaigns/demo
 STUDIES := network-tools:iperf3+iperf+qperf storage:fio hpcc-fabrics:hpcc gromacs-networks:gmx_mpi \
   lammps-networks:lmp openfoam-fabrics:simpleFoam slurm:srun+squeue mpi-versions:mpicc.openmpi
 
+# Tests wait for programs that they start: three of them keep two cores busy.
+export PYTEST_XDIST_AUTO_NUM_WORKERS ?= $(shell expr $$(nproc) \* 3 / 2)
 PYTEST := $(VENV)/bin/python -m pytest
 # Real clusters start and end on a busy machine: what fails runs once more. What was broken fails again; what
 # passes then stands above as failed, and is to be looked at: it has been a race of the product before.
