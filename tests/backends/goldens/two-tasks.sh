@@ -202,6 +202,7 @@ lost() { # whatever its environment: each with why it may be the job'"'"'s
 }
 is_stray() { # is_stray PID EVIDENCE
   [ -O "/proc/$1" ] && [ "$1" != $$ ] || return 1
+  [ "$(cat "/proc/$1/comm" 2>/dev/null)" != slurmstepd ] || return 1 # it is there while it starts a step
   grep -qzs -e '"'"'^TARE_JOB='"'"' -e '"'"'^TARE_TASK='"'"' "/proc/$1/environ" && return 1
   [ "$2" = folder ] || ! grep -qzs -e '"'"'^SSH_CONNECTION='"'"' "/proc/$1/environ" || return 1
   s=$(cat "/proc/$1/stat" 2>/dev/null) || return 1

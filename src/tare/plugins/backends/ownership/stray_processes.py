@@ -2,10 +2,10 @@
 
 A process with the job's label is the job's. A process without any label, because its environment was emptied,
 is taken for the job's if all of this holds: it belongs to this user, has no terminal, carries no label of
-another job, started after the job, has outlived its parent, and works in the folder that only this attempt
-uses. Instead of the last condition, this also counts: it is in the control group that systemd-logind(8) made
-for the very ssh connection of this scan, and lacks the variable SSH_CONNECTION that sshd(8) gives to all
-processes of it.
+another job, started after the job, has outlived its parent, is no slurmstepd(8) of Slurm itself, and works in
+the folder that only this attempt uses. Instead of the last condition, this also counts: it is in the control
+group that systemd-logind(8) made for the very ssh connection of this scan, and lacks the variable
+SSH_CONNECTION that sshd(8) gives to all processes of it.
 """
 
 from __future__ import annotations
@@ -41,6 +41,7 @@ lost() { # whatever its environment: each with why it may be the job's
 }
 is_stray() { # is_stray PID EVIDENCE
   [ -O "/proc/$1" ] && [ "$1" != $$ ] || return 1
+  [ "$(cat "/proc/$1/comm" 2>/dev/null)" != slurmstepd ] || return 1 # it is there while it starts a step
   grep -qzs -e '^@VARIABLE@=' -e '^@TASK@=' "/proc/$1/environ" && return 1
   [ "$2" = folder ] || ! grep -qzs -e '^SSH_CONNECTION=' "/proc/$1/environ" || return 1
   s=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
