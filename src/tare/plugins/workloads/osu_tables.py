@@ -229,7 +229,8 @@ class Table:
             for size, following in pairwise(sizes):
                 if following != (2 * size or 1):
                     yield f"goes on from {count(size, 'byte')} to {following} instead of {2 * size or 1}"
-            for odd in odd_rows([*map(shape, self.rows, self.widths)], overflow=_OVERFLOW):
+            shapes = [*map(shape, self.rows, self.widths)] if len(set(self.widths)) > 1 else []
+            for odd in odd_rows(shapes, overflow=_OVERFLOW):
                 yield f"has a row that lost a part, as its width shows: {' '.join(self.rows[odd])}"
             if self.windows is not None and [row[0] for row in self.rates or ()] != [
                 row[0] for row in self.rows
