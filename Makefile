@@ -24,7 +24,7 @@
 # make rootfs   build, as root, the Debian in which containers of studies run; 'make test' does it, too
 # make programs   install, as root, the programs of Debian that studies/ can run
 PYTHON ?= python3
-# Modules are compiled once, also where the caller's environment says otherwise: a start of tare takes half the time.
+# Modules are compiled once, also where the caller's environment says otherwise: a start of tare takes a third less.
 export PYTHONDONTWRITEBYTECODE :=
 VENV := .venv
 TARE := $(VENV)/bin/tare

@@ -30,11 +30,15 @@ class Orphan:
 
     def is_alive(self) -> bool:
         with contextlib.suppress(OSError):
-            return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+            return self._stat()[0] != "Z"
         return False
 
     def parent(self) -> int:
-        return int(Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        return int(self._stat()[1])
+
+    def _stat(self) -> list[str]:
+        """Return the fields of proc_pid_stat(5) from the third, the state, on."""
+        return Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()
 
 
 @pytest.fixture

@@ -148,3 +148,10 @@ def test_a_parameter_beyond_its_bound_has_no_interval_and_is_told() -> None:
     assert fit.parameters["kappa"] == Bounded(0.0)
     assert fit.parameters["sigma"].low is not None
     assert "κ = 0 (the least that the law allows, which does not fit)" in plain(law_words(fit))
+
+
+def test_a_share_above_its_bound_is_told_as_the_most() -> None:
+    """Throughput that falls with the scale falls faster than a serial share of 1 allows."""
+    fit = fit_law(Law.AMDAHL, P, noisy(5 * P**-0.5, 1, noise=1e-4))
+    assert fit.parameters["sigma"].low is None
+    assert "σ = 1.0 (the most that the law allows, which does not fit)" in plain(law_words(fit))

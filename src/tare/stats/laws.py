@@ -150,8 +150,8 @@ def _start(law: Law, p: Floats, throughput: Floats) -> Floats:
 def _bounds(fitted: _Fitted) -> list[Bounded]:
     """Return each parameter with the t interval of the blocks' estimates, cut to its valid range.
 
-    A parameter has no interval where all of that lies beyond a bound: the law does not fit, and a cut
-    interval would have no width.
+    A parameter at a bound has no interval where all of that lies beyond it: the law does not fit, and what is
+    cut would have no width.
     """
     if not len(fitted.blocks):
         return [Bounded(float(value)) for value in fitted.theta]
@@ -163,7 +163,7 @@ def _bounds(fitted: _Fitted) -> list[Bounded]:
     # At a bound, the fit and the centre of the steps differ: the interval includes both.
     low = np.minimum(np.clip(centre - half, least, most), fitted.theta)
     high = np.maximum(np.clip(centre + half, least, most), fitted.theta)
-    is_beyond = (centre + half < least) | (centre - half > most)
+    is_beyond = ((centre + half < least) | (centre - half > most)) & (high - low <= _NOTHING)
     low[is_beyond] = high[is_beyond] = np.nan
     rows = zip(fitted.theta.tolist(), low.tolist(), high.tolist(), strict=True)
     return [Bounded.of(*row) for row in rows]

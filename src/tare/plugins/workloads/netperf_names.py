@@ -35,19 +35,23 @@ NAMES: Mapping[str, tuple[str, float | None]] = {
     "Remote CPU Util %": ("cpu_remote", None),
 }
 """The figure of merit for each name in an output, and its percentile or None."""
+
 SIZES = {
     **dict.fromkeys(("SEND_SIZE", "LOCAL_SEND_SIZE", "Local Send Size", "Send Size"), "send"),
     **dict.fromkeys(("REQUEST_SIZE", "Request Size Bytes", "Request Size"), "request"),
     **dict.fromkeys(("RESPONSE_SIZE", "Response Size Bytes", "Response Size"), "response"),
 }
 """The names of message sizes in omni tests, and the kind of message."""
+
 _WANTED = frozenset({*NAMES, *SIZES, "THROUGHPUT", "THROUGHPUT_UNITS", "Throughput", "Throughput Units"})
 """The names that are read, out of some hundred that netperf can print (nettest_omni.c)."""
+
 _WITH_DECIMALS = (
     *("THROUGHPUT", "Throughput", "MEAN_LATENCY", "Mean Latency Microseconds", "STDDEV_LATENCY"),
     *("Stddev Latency Microseconds", "TRANSACTION_RATE", "Transaction Rate Tran/s"),
 )
 """The figures that netperf prints with two decimals or more (nettest_omni.c: set_output_elt)."""
+
 _FEWEST_DECIMALS = 2
 _RESEMBLING = frozenset({"Throughput Confidence Width (%)"})
 """A name of netperf that looks like one of the others with a message in it."""

@@ -304,7 +304,7 @@ def _timed_out(curve: ScalingCurve) -> Iterator[str]:
 
 
 def _at_bound(one: Bounded) -> str:
-    return f"(the {'least' if one.value < 1 else 'most'} that the law allows, which does not fit)"
+    return f"(the {'least' if one.value < 0.5 else 'most'} that the law allows, which does not fit)"
 
 
 def law_words(fit: LawFit) -> str:
