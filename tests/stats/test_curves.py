@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.optimize import least_squares
 
 from tare.core.interval import Bounded
 from tare.stats.crossings import Crossing, Sides, crossings, plateaus
@@ -69,6 +71,33 @@ def test_lines_that_are_fitted_together_are_as_each_alone() -> None:
     assert together == [fitted(list(one.sizes), one.values) for one in every]
     assert [isinstance(one, Hockney) for one in together] == [True, False, True]
     assert fit_hockney([]) == []
+
+
+def test_the_line_is_the_one_that_scipy_finds() -> None:
+    """A line of its own fits the logarithms no better, whatever the noise and the sizes are."""
+    random, n_found = np.random.default_rng(7), 0
+    for noise in (0.0, 0.02, 0.2, 1.0):
+        for n_sizes in (3, 7, 20):
+            sizes = np.sort(random.choice(2.0 ** np.arange(25), n_sizes, replace=False))
+            truth = 10 ** random.uniform(-2, 3) + sizes / 10 ** random.uniform(0, 5)
+            times = noisy(truth, n_sizes, noise=noise, n_blocks=4)
+            found = fitted(sizes.tolist(), times)
+            if not isinstance(found, Hockney):
+                continue
+            n_found += 1
+            assert found.latency.value is not None
+            assert found.bandwidth.value is not None
+            ours = np.log([found.latency.value, 1 / found.bandwidth.value])
+            misses = partial(_misses, logs_of_m=np.log(sizes), centre=np.log(times).mean(axis=0))
+            scipys = least_squares(misses, ours + 0.1, xtol=1e-15, ftol=1e-15, gtol=1e-15)
+            assert (misses(ours) ** 2).sum() <= (scipys.fun**2).sum() * (1 + 1e-9) + 1e-20
+            assert ours == pytest.approx(scipys.x, abs=1e-4)
+    assert n_found > 6
+
+
+def _misses(line: Floats, logs_of_m: Floats, centre: Floats) -> Floats:
+    misses: Floats = np.logaddexp(line[0], line[1] + logs_of_m) - centre
+    return misses
 
 
 def test_a_change_of_protocol_shows_in_the_misfit() -> None:

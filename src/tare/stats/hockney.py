@@ -15,6 +15,10 @@ MIN_SIZES = 3
 """One size more than the line has parameters."""
 
 _TOLERANCE = 1e-13
+"""A line is found when a step changes the logarithms of its parameters by no more."""
+
+_MOST_STEPS = 200
+_FIRST_DAMPING = 1e-3
 
 
 class Times(NamedTuple):
@@ -37,6 +41,18 @@ class Hockney(NamedTuple):
     bandwidth: Bounded
     half_size: Bounded
     misfit: float
+
+
+class _Means(NamedTuple):
+    """The logarithms of the sizes and of the times of each block, and the means of the latter, by size.
+
+    `shifts` are those of the times.
+    """
+
+    logs_of_m: Floats
+    logs: Floats
+    centre: Floats
+    shifts: Floats
 
 
 class _Line(NamedTuple):
@@ -65,7 +81,13 @@ def fit_hockney(every: Sequence[Times]) -> list[Hockney | str]:
     time, resemble the one before. It is valid however the times of a
     block are correlated. A size that is missing in some block is left out in all.
     """
-    lines = [_fitted(one) for one in every]
+    means = [_means(one) for one in every]
+    alike: dict[int, list[_Means]] = {}
+    for one in means:
+        if not isinstance(one, str):
+            alike.setdefault(len(one.centre), []).append(one)
+    found = {n: iter(_lines(group)) for n, group in alike.items()}
+    lines = [one if isinstance(one, str) else _fitted(one, next(found[len(one.centre)])) for one in means]
     return _with_intervals(lines)
 
 
@@ -89,7 +111,8 @@ def _with_intervals(lines: Sequence[_Line | str]) -> list[Hockney | str]:
     ]
 
 
-def _fitted(one: Times) -> _Line | str:
+def _means(one: Times) -> _Means | str:
+    """Return the logarithms to which a line is fitted, or why none is."""
     m, times = np.asarray(one.sizes, np.float64), one.values
     measured = times[np.isfinite(times).any(axis=1)]
     used = np.isfinite(measured).all(axis=0) & (measured > 0).all(axis=0)
@@ -103,15 +126,23 @@ def _fitted(one: Times) -> _Line | str:
         return refusal
     with np.errstate(divide="ignore"):
         logs_of_m = np.log(m)
-    line = _line(logs_of_m, centre)
-    shares = _shares(logs_of_m, line)
-    inverse = np.linalg.pinv(shares)
-    of_blocks = line + (logs - centre) @ inverse.T
+    return _Means(logs_of_m, logs, centre, np.zeros(len(m)) if one.shifts is None else one.shifts[used])
+
+
+def _fitted(means: _Means, line: Floats) -> _Line:
+    """Return what each block says of the parameters, near the line of their means."""
+    share = _share_of_t0(means.logs_of_m, line)
+    inverse = np.linalg.pinv(np.column_stack([share, 1 - share]))
+    of_blocks = line + (means.logs - means.centre) @ inverse.T
     latency, rate = of_blocks[:, 0], -of_blocks[:, 1]
-    misfit = float(np.abs(np.exp(centre - _logs(logs_of_m, line)) - 1).max())
+    misfit = float(np.abs(np.exp(means.centre - _logs(means.logs_of_m, line)) - 1).max())
     of_each = np.vstack([inverse, inverse[0] - inverse[1]])
-    shifts = np.zeros(len(m)) if one.shifts is None else one.shifts[used]
-    return _Line(len(m), np.column_stack([latency, rate, latency + rate]), np.abs(of_each) @ shifts, misfit)
+    return _Line(
+        len(means.centre),
+        np.column_stack([latency, rate, latency + rate]),
+        np.abs(of_each) @ means.shifts,
+        misfit,
+    )
 
 
 def _refusal(m: Floats, centre: Floats) -> str:
@@ -125,31 +156,59 @@ def _refusal(m: Floats, centre: Floats) -> str:
     return ""
 
 
-def _line(logs_of_m: Floats, centre: Floats) -> Floats:
-    """Return ln t0 and ln 1/r∞ of the least-squares fit of logarithms."""
-    from scipy.optimize import leastsq  # calls MINPACK as least_squares does, with less around it
+def _lines(alike: Sequence[_Means]) -> Floats:
+    """Return ln t0 and ln 1/r∞ of the least-squares fit to each of some means of as many sizes, means × 2.
 
-    found, *_ = leastsq(
-        lambda line: _logs(logs_of_m, line) - centre,
-        [centre.min(), centre[logs_of_m.argmax()] - logs_of_m.max()],
-        Dfun=lambda line: _shares(logs_of_m, line),
-        full_output=True,
-        ftol=_TOLERANCE,
-        xtol=_TOLERANCE,
-        gtol=_TOLERANCE,
-        diag=np.ones(2),
-    )
-    line: Floats = found
-    return line
+    The steps are those of Levenberg and Marquardt (Marquardt 1963, J. SIAM 11, 431), taken for all lines at
+    once: a campaign of 1,000 cases has as many lines, and a call for each takes longer than all the rest.
+    """
+    logs_of_m = np.array([one.logs_of_m for one in alike])
+    centres = np.array([one.centre for one in alike])
+    largest = logs_of_m.argmax(axis=1)[:, np.newaxis]
+    rates = np.take_along_axis(centres - logs_of_m, largest, axis=1)
+    lines = np.column_stack([centres.min(axis=1), rates[:, 0]])
+    damping = np.full(len(alike), _FIRST_DAMPING)
+    open_ = np.arange(len(alike))
+    for _ in range(_MOST_STEPS):
+        before, of_m, centre = lines[open_], logs_of_m[open_], centres[open_]
+        step = _step(of_m, centre, before, damping[open_])
+        is_better = _misses(of_m, centre, before + step) <= _misses(of_m, centre, before)
+        lines[open_[is_better]] += step[is_better]
+        damping[open_] *= np.where(is_better, 0.1, 10)
+        open_ = open_[np.abs(step).max(axis=1) > _TOLERANCE]
+        if not len(open_):
+            break
+    return lines
 
 
-def _logs(logs_of_m: Floats, line: Floats) -> Floats:
+def _step(logs_of_m: Floats, centres: Floats, lines: Floats, damping: Floats) -> Floats:
+    """Return the step from each line that its damped normal equations ask for."""
+    share = _share_of_t0(logs_of_m, lines)
+    rest, apart = 1 - share, centres - _logs(logs_of_m, lines)
+    of_t0, of_rate = (share * apart).sum(axis=1), (rest * apart).sum(axis=1)
+    first, mixed, last = (share**2).sum(axis=1) + damping, (share * rest).sum(axis=1), (rest**2).sum(axis=1)
+    last = last + damping
+    steps = np.column_stack([last * of_t0 - mixed * of_rate, first * of_rate - mixed * of_t0])
+    determinant: Floats = first * last - mixed**2
+    return steps / determinant[:, np.newaxis]
+
+
+def _misses(logs_of_m: Floats, centres: Floats, lines: Floats) -> Floats:
+    """Return the sum of the squared misses of each line."""
+    misses: Floats = ((centres - _logs(logs_of_m, lines)) ** 2).sum(axis=1)
+    return misses
+
+
+def _logs(logs_of_m: Floats, lines: Floats) -> Floats:
     """Return ln(t0 + m/r∞) of each size."""
-    logs: Floats = np.logaddexp(line[0], line[1] + logs_of_m)
+    logs: Floats = np.logaddexp(lines[..., :1], lines[..., 1:] + logs_of_m)
     return logs
 
 
-def _shares(logs_of_m: Floats, line: Floats) -> Floats:
-    """Return the shares of t0 and of m/r∞ in the time of each size: the derivatives of its logarithm."""
-    share = np.exp(line[0] - _logs(logs_of_m, line))
-    return np.column_stack([share, 1 - share])
+def _share_of_t0(logs_of_m: Floats, lines: Floats) -> Floats:
+    """Return the share of t0 in the time of each size: the derivative of its logarithm by that of t0.
+
+    The derivative by that of 1/r∞ is the share of m/r∞, which is the rest.
+    """
+    share: Floats = np.exp(lines[..., :1] - _logs(logs_of_m, lines))
+    return share
