@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
@@ -49,6 +50,7 @@ def read(folder: Path, *names: str) -> dict[str, Counted]:
     says why.
     """
     try:
+        os.lstat(os.path.join(folder, *names, STORED))  # noqa: PTH118  # most of 10,000 have none
         return msgspec.json.decode(SafeFolder(folder, *names, STORED).read(), type=dict[str, Counted])
     except FileNotFoundError:
         return {}
