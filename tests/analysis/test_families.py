@@ -89,7 +89,7 @@ def test_what_would_be_a_verdict_alone_is_marked_and_keeps_its_interval() -> Non
     assert changed
     for one, other in changed:
         assert one.verdict is Verdict.UNDECIDED
-        assert "excludes 1 alone, but not among 24 comparisons" in one.note
+        assert "a difference alone, but not among 24 comparisons" in one.note
         assert (one.ratio, one.low, one.high, one.p_value) == (
             other.ratio,
             other.low,

@@ -69,7 +69,7 @@ DOCUMENT = r"""\pdfcompresslevel=0 \pdfobjcompresslevel=0
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a report in all formats, on an application that is 20 % slower over the overlay."""
     folder = tmp_path_factory.mktemp("formats")
-    campaign = make_application({"host": usl(6), "overlay": usl(4.8)}, (1, 2, 4), noise=0.002)
+    campaign = make_application({"host": usl(600), "overlay": usl(480)}, (1, 2, 4), noise=0.002)
     write_report(campaign, answers_of(campaign), folder, formats=list(Format))
     return folder
 
@@ -96,9 +96,9 @@ def report(request: pytest.FixtureRequest) -> Path:
 
 
 def numbers(cell: str) -> list[str]:
-    """Return the numbers of a cell as they are shown."""
+    """Return the numbers of a cell as they are shown, without the space of each form between thousands."""
     text = re.sub(r"\\num\{([^}]*)\}", r"\1", html.unescape(cell))
-    return _NUMBER.findall(re.sub(rf"(?<=\d){NARROW}(?=\d{{3}})", "", text))
+    return _NUMBER.findall(re.sub(rf"(?<=\d)(?:{NARROW}|\N{{NO-BREAK SPACE}}|\\,)(?=\d{{3}})", "", text))
 
 
 def pdf_text(content: bytes) -> str:

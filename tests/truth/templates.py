@@ -22,7 +22,7 @@ NOTES = (
     "some values are zero or less: ratio of arithmetic means",
     "no interval, since the mean of the reference may be zero",
     "no ratio: the mean of the (?:reference is zero or less|contender is below zero)",
-    r"(?:within the margin|excludes 1) alone, but not (?:among \d+ comparisons|at a \w+ look(?: among \d+ "
+    r"(?:within the margin|a difference) alone, but not (?:among \d+ comparisons|at a \w+ look(?: among \d+ "
     r"comparisons)?|at the 4 of 5 % that a first look may spend)",
     "within the margin, but the mean of what adds up is not",
     r"within the margin, but the elapsed time \S+ is worse",

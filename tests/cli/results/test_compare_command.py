@@ -195,7 +195,7 @@ def test_an_undecided_row_reports_what_it_needs_and_what_it_would_be_alone(tmp_p
     folder = write_campaign(make_campaign(cases, ratio=1.05, noise=0.015), tmp_path / "campaign")
     together, alone = compare(folder).stdout, compare(folder, "--correction", "none").stdout
     assert re.search(
-        r"\? undecided: needs ~\d+ more blocks?; excludes 1 alone, but not among 24 comparisons", together
+        r"\? undecided: needs ~\d+ more blocks?; a difference alone, but not among 24 comparisons", together
     )
     assert alone.count("▲ worse") > together.count("▲ worse")
 

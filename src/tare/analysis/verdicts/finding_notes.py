@@ -82,7 +82,7 @@ def _of_one_claim(family: JudgedFamily, verdicts: Sequence[Verdict]) -> Iterator
             if is_within[column] and family.known.equivalence_adjusted[column] <= 1 - CONFIDENCE:
                 yield column, WITHHELD_BY_MEAN_COST
                 continue
-            claim = "within the margin" if is_within[column] else "excludes 1"
+            claim = "within the margin" if is_within[column] else "a difference"
             yield column, f"{claim} alone, but not {_together(family, column)}"
 
 

@@ -211,5 +211,5 @@ def _note(one: Variability, drawn: Verdict, *, has_zeros: bool, is_rounded: bool
         and one.high is not None
         and not one.low <= 1 <= one.high
     ):
-        parts.append(f"excludes 1 alone, but not among {count(one.family, 'comparison')}")
+        parts.append(f"a difference alone, but not among {count(one.family, 'comparison')}")
     return "; ".join(filter(None, parts))
