@@ -56,9 +56,18 @@ def test_further_figures_that_changed_are_named_by_workload() -> None:
     rows = aggregates(campaign(truth))
     shown = {figure_key(one) for one in rows if one.fom == "rate"}
     text = further_words(rows, shown)
-    assert text == "4 more figures were measured: 4 worse (a’s side1 and side2, b’s side1 and others)."
+    assert text == "4 more figures were measured: 4 worse (a’s side1 and side2, b’s side1 and 1 more)."
     of_one = [one for one in rows if one.at["workload"] == "a"]
     assert further_words(of_one, shown) == "2 more figures were measured: 2 worse (side1 and side2)."
+
+
+def test_of_many_further_figures_that_changed_the_rest_is_counted() -> None:
+    sides = [f"side{i}" for i in range(1, 6)]
+    figures = (Figure(name="rate"), *(Figure(name=name, is_primary=False) for name in sides))
+    slowing = slowed("network", "overlay", dict.fromkeys(sides, 1.5))
+    rows = aggregates(campaign(Truth(workloads={"a": figures}, slowing=slowing, noise=QUIET, blocks=12)))
+    text = further_words(rows, {figure_key(one) for one in rows if one.fom == "rate"})
+    assert text == "5 more figures were measured: 5 worse (side1, side2, side3 and 2 more)."
 
 
 def test_worse_and_better_are_said_by_the_word_and_each_place_once() -> None:

@@ -54,9 +54,11 @@ def _named(changed: Sequence[Comparison], *, has_workloads: bool) -> str:
         workload = one.at.get("workload")
         owner = f"{visible(str(workload))}’s " if has_workloads and workload is not None else ""
         by_workload.setdefault(owner, []).append(labelled(one.fom, one.labels))
-    if len(changed) > _MOST_NAMED:
-        by_workload["others"] = []
-    return listed([f"{owner}{listed(names)}" for owner, names in by_workload.items()])
+    more = [f"{len(changed) - _MOST_NAMED} more"] if len(changed) > _MOST_NAMED else []
+    if len(by_workload) == 1:
+        ((owner, names),) = by_workload.items()
+        return f"{owner}{listed([*names, *more])}"
+    return listed([*(f"{owner}{listed(names)}" for owner, names in by_workload.items()), *more])
 
 
 def figure_key(one: Comparison) -> tuple[object, ...]:
