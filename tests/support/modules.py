@@ -5,6 +5,7 @@ Their packages conflict: Lmod is installed, and environment-modules is unpacked 
 
 from __future__ import annotations
 
+import fcntl
 import functools
 import os
 import shutil
@@ -28,11 +29,17 @@ def lmod() -> Path:
 @functools.cache
 def _unpacked() -> Path | None:
     root = _CACHE / "environment-modules"
+    root.mkdir(parents=True, exist_ok=True)
+    with (root / ".lock").open("w") as lock:  # several processes of pytest begin at once
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        return _unpacked_in(root)
+
+
+def _unpacked_in(root: Path) -> Path | None:
     init = root / "usr/share/modules/init/bash"
     if not init.is_file():
         if not all(map(shutil.which, ("apt-get", "dpkg", "tclsh8.6"))):
             return None
-        root.mkdir(parents=True, exist_ok=True)
         options = ["-o", "APT::Sandbox::User=root"] if os.geteuid() == 0 else []
         command = ["apt-get", *options, "download", "environment-modules"]
         if subprocess.run(command, cwd=root, capture_output=True, check=False).returncode:
