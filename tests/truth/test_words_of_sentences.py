@@ -209,3 +209,19 @@ def test_an_elapsed_time_that_grew_over_all_sizes_forbids_equivalence_at_the_sma
     assert re.match(r"overlay is worse than host in a’s time from 64 KiB \((49|50)(\.\d)? % longer", text)
     assert "is within ± 2 % of host in a’s time up to 1 KiB" in text
     assert "equivalent" not in text
+
+
+def test_claims_of_figures_that_are_judged_apart_are_not_said_to_be_judged_together() -> None:
+    factors: dict[str, Sequence[Scalar]] = {"network": ("host", "overlay", "macvlan")}
+    rate = Figure(name="rate", unit="MB/s", better=Better.HIGHER)
+    elapsed = Figure(name="elapsed", is_primary=False)
+    slowing = slowed("network", "overlay", {"rate": 1.2, "elapsed": 1.9})
+    memory = Figure(name="memory", unit="B", is_primary=False)
+    for figures, others in (((rate, elapsed), "both"), ((rate, elapsed, memory), "all 4")):
+        truth = Truth(workloads={"a": figures}, factors=factors, slowing=slowing, noise=QUIET, blocks=12)
+        assert (
+            f"What is claimed allows for both of the figures that people quote and {others} of the other "
+            "figures being asked at once, but not for these groups being asked together."
+        ) in reading(headlines(campaign(truth)), 0.02)
+    truth = Truth(workloads={"a": (rate,)}, factors=factors, slowing=slowing, noise=QUIET, blocks=12)
+    assert "What is claimed allows for both being asked at once." in reading(headlines(campaign(truth)), 0.02)

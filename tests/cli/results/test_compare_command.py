@@ -17,6 +17,7 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.errors import UsageError
 from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from tare.report.variants import lay_out
 from truth.campaigns import TIME, Figure, Truth, by_level, write
 from truth.campaigns import campaign as campaign_of
@@ -339,3 +340,13 @@ def test_where_nothing_varies_nobody_is_asked_for_a_reference(tmp_path: Path) ->
     folder = write_campaign(msgspec.structs.replace(found, plan=plan), tmp_path / "c")
     with pytest.raises(UsageError, match="nothing varies in study synthetic, so there is nothing to compare"):
         compare(folder)
+
+
+def test_figures_that_are_judged_apart_are_told_apart_also_where_they_are_as_many(tmp_path: Path) -> None:
+    figures = (TIME, Figure(name="rate", unit="MB/s", better=Better.HIGHER, is_primary=False))
+    factors = {"network": ("host", "overlay", "macvlan")}
+    folder = write(Truth(workloads={"a": figures}, factors=factors, blocks=5), tmp_path)
+    both = compare(folder, "--all").output
+    for what in ("the figures that people quote", "the other figures"):
+        assert f"Among 2 comparisons of {what} the chance" in both
+    assert "Among 2 comparisons the chance" in compare(folder, "--fom", "time").output
