@@ -11,6 +11,7 @@ import numpy as np
 from tare.analysis.quoted_figures import quoted
 from tare.analysis.verdicts.compare import aggregates, overview_of
 from tare.analysis.verdicts.headline import headlines
+from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.values import Scalar
 from tare.core.verdict import Verdict
@@ -225,3 +226,20 @@ def test_claims_of_figures_that_are_judged_apart_are_not_said_to_be_judged_toget
         ) in reading(headlines(campaign(truth)), 0.02)
     truth = Truth(workloads={"a": (rate,)}, factors=factors, slowing=slowing, noise=QUIET, blocks=12)
     assert "What is claimed allows for both being asked at once." in reading(headlines(campaign(truth)), 0.02)
+
+
+def test_a_contender_without_a_value_at_any_scale_is_told_with_its_own_reason() -> None:
+    factors: dict[str, Sequence[Scalar]] = {"network": ("host", "overlay"), "nodes": (2, 4)}
+    found = campaign(Truth(factors=factors, noise=QUIET, blocks=6))
+    is_host = {case: one.network == "host" for case, one in found.cases.items()}
+    failed = [
+        one if is_host[one.case] else msgspec.structs.replace(one, state=State.FAILED, series=[])
+        for one in found.attempts
+    ]
+    awaited = [one for one in found.attempts if is_host[one.case]]
+    for attempts, why in (
+        (failed, "has not been measured beside host: overlay has none, since no run counts (6 failed)."),
+        (awaited, "has not been measured beside host yet."),
+    ):
+        (answer,) = said(msgspec.structs.replace(found, attempts=tuple(attempts)))
+        assert plain(answer.text) == why

@@ -203,9 +203,10 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
     notes = list(dict.fromkeys(filter(None, map(own_note, found))))
     if levels.left_out:
         left_out = f"{levels.left_out} of {count(len(items), 'case')} {TOO_FEW_OR_ZERO}"
-        notes = (
-            [*notes, left_out] if levels.left_out < len(items) else [left_out]
-        )  # without a mean, no other note holds
+        if levels.left_out < len(items):
+            notes.append(left_out)
+        elif len(notes) != 1 or found[0].ratio is not None:  # without a mean, no other note holds
+            notes = [left_out]
     if levels.n_missing:
         missing = (
             f"{levels.n_missing} of {count(levels.n_pairs, 'pair')} of runs "
