@@ -227,6 +227,10 @@ def test_a_reference_of_numbers_is_written_as_text(folder: Path) -> None:
     [
         (("--reference", "network"), "write KEY=VALUE"),
         (("--reference", "network=hots"), "network is one of host, overlay, macvlan"),
+        (
+            ("--reference", "network=host", "--reference", "network=overlay"),
+            "network is there twice; leave one out",
+        ),
         (("--fom", "latencies"), "choose from bandwidth, latency"),
     ],
 )
