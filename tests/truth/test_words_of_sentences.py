@@ -243,3 +243,10 @@ def test_a_contender_without_a_value_at_any_scale_is_told_with_its_own_reason() 
     ):
         (answer,) = said(msgspec.structs.replace(found, attempts=tuple(attempts)))
         assert plain(answer.text) == why
+
+
+def test_a_level_without_any_letter_is_written_in_quotes_and_is_not_all_cases() -> None:
+    found = campaign(Truth(factors={"flags": ("", "-O3")}, noise=QUIET, blocks=6))
+    (answer,) = said(found)
+    assert "-O3 is equivalent to '', within ± 2 %" in plain(answer.sentence)
+    assert found.plan.written("flags", "") == "''"
