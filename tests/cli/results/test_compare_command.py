@@ -241,7 +241,7 @@ def test_the_error_of_a_wrong_option_has_the_cure(
         compare(folder, *options)
 
 
-@pytest.mark.parametrize("margin", ["much", "-1%"])
+@pytest.mark.parametrize("margin", ["much", "-1%", "3", "100%"])
 def test_a_margin_must_be_a_share(folder: Path, margin: str) -> None:
     result = compare(folder, "--margin", margin)
     assert result.exit_code == 2
