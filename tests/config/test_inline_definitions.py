@@ -47,6 +47,25 @@ workloads:
 
 MINIMAL = "study: s\nworkload: w\nworkloads:\n  w:\n    command: run\n    foms: [{name: t, unit: s, better: lower, json: t}]\n"
 
+SEEDED = "study: s\nfactors: {workload: [w], seed_of: [LEVELS]}\nworkloads:\n  w:\n    command: run {seed_of}\n    parameters: {seed_of: 1}\n    foms: [{name: t, unit: s, better: lower, json: t}]\n"
+
+
+def test_a_whole_number_is_kept_to_its_last_digit() -> None:
+    levels = (9007199254740993, 1234567890123456789, 9223372036854775807, -9223372036854775807, 10**18)
+    written = ["1e18" if level == 10**18 else str(level) for level in levels]
+    study = read_study(SEEDED.replace("LEVELS", ", ".join(written)))
+    assert tuple(level.settings["seed_of"] for level in study.factors[1].levels) == levels
+
+
+@pytest.mark.parametrize(
+    "seed", ["12345678901234567891", "18446744073709551615", "1e30", "-9223372036854775809"]
+)
+def test_a_whole_number_that_no_table_holds_is_refused_instead_of_rounded(seed: str) -> None:
+    assert faults_of(SEEDED.replace("LEVELS", seed)) == [
+        f"study.yaml:2:36: factors.seed_of[0]: {seed} is too large for a whole number; use at most "
+        "9223372036854775807, or 'kind: text' for seed_of if it is a name or a seed"
+    ]
+
 
 def test_a_declared_workload_becomes_a_definition() -> None:
     study = read_study(STREAM)

@@ -27,7 +27,7 @@ NOTES = (
     "within the margin, but the mean of what adds up is not",
     r"within the margin, but the elapsed time \S+ is worse",
     rf"ranks disagree: × {N} \[[^\]]*\] at {N} %",
-    r"\d+ of \d+ pairs of runs are missing; the others of their blocks count",
+    r"\d+ of \d+ pairs? of runs (?:is|are) missing; the others of their blocks count",
     r"\d+ of \d+ (?:points|cases) left out: (?:too few blocks, or zero or less|only one side has them)",
     r"too few blocks with both sides: an interval takes \d+",
     r"not measured on both sides(?:: [^:;]+ has none, since [^:;]+|: they have no point in common)?",
@@ -57,6 +57,7 @@ _SESSION_CHANGE = (
 _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
 _ASIDE = r"(?: \((?:[^()]|\([^()]*\))+\))?"
+_GROUP = r"(?:all \d+|both|one) of the [a-z ]+"
 _FEW = "(?: of so few (?:blocks|runs))?"
 _BESIDE = "(?:next to what the others do alike, )?"
 
@@ -95,6 +96,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"\d+ of \d+ verdicts{_FEW} holds?) "
         r"without that, where (?:blocks|runs) resemble the one before by up to [\d.]+)?\.",
         r"What is claimed allows for (?:all \d+|both) being asked at once\.",
+        rf"What is claimed allows for {_GROUP}(?:, {_GROUP})* and {_GROUP} being asked at once, "
+        r"but not for these groups being asked together\.",
     ),
     "design": (
         rf"All runs of Tare were made in one session, {_WHEN}\.",

@@ -11,6 +11,7 @@ import numpy as np
 from tare.analysis.quoted_figures import quoted
 from tare.analysis.verdicts.compare import aggregates, overview_of
 from tare.analysis.verdicts.headline import headlines
+from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.values import Scalar
 from tare.core.verdict import Verdict
@@ -218,3 +219,43 @@ def test_an_elapsed_time_that_grew_over_all_sizes_forbids_equivalence_at_the_sma
     assert re.match(r"overlay is worse than host in a’s time from 64 KiB \((49|50)(\.\d)? % longer", text)
     assert "is within ± 2 % of host in a’s time up to 1 KiB" in text
     assert "equivalent" not in text
+
+
+def test_claims_of_figures_that_are_judged_apart_are_not_said_to_be_judged_together() -> None:
+    factors: dict[str, Sequence[Scalar]] = {"network": ("host", "overlay", "macvlan")}
+    rate = Figure(name="rate", unit="MB/s", better=Better.HIGHER)
+    elapsed = Figure(name="elapsed", is_primary=False)
+    slowing = slowed("network", "overlay", {"rate": 1.2, "elapsed": 1.9})
+    memory = Figure(name="memory", unit="B", is_primary=False)
+    for figures, others in (((rate, elapsed), "both"), ((rate, elapsed, memory), "all 4")):
+        truth = Truth(workloads={"a": figures}, factors=factors, slowing=slowing, noise=QUIET, blocks=12)
+        assert (
+            f"What is claimed allows for both of the figures that people quote and {others} of the other "
+            "figures being asked at once, but not for these groups being asked together."
+        ) in reading(headlines(campaign(truth)), 0.02)
+    truth = Truth(workloads={"a": (rate,)}, factors=factors, slowing=slowing, noise=QUIET, blocks=12)
+    assert "What is claimed allows for both being asked at once." in reading(headlines(campaign(truth)), 0.02)
+
+
+def test_a_contender_without_a_value_at_any_scale_is_told_with_its_own_reason() -> None:
+    factors: dict[str, Sequence[Scalar]] = {"network": ("host", "overlay"), "nodes": (2, 4)}
+    found = campaign(Truth(factors=factors, noise=QUIET, blocks=6))
+    is_host = {case: one.network == "host" for case, one in found.cases.items()}
+    failed = [
+        one if is_host[one.case] else msgspec.structs.replace(one, state=State.FAILED, series=[])
+        for one in found.attempts
+    ]
+    awaited = [one for one in found.attempts if is_host[one.case]]
+    for attempts, why in (
+        (failed, "has not been measured beside host: overlay has none, since no run counts (6 failed)."),
+        (awaited, "has not been measured beside host yet."),
+    ):
+        (answer,) = said(msgspec.structs.replace(found, attempts=tuple(attempts)))
+        assert plain(answer.text) == why
+
+
+def test_a_level_without_any_letter_is_written_in_quotes_and_is_not_all_cases() -> None:
+    found = campaign(Truth(factors={"flags": ("", "-O3")}, noise=QUIET, blocks=6))
+    (answer,) = said(found)
+    assert "-O3 is equivalent to '', within ± 2 %" in plain(answer.sentence)
+    assert found.plan.written("flags", "") == "''"

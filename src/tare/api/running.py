@@ -13,8 +13,9 @@ import msgspec
 from tare.api.arguments import campaign_folder, count, options_as_arguments, redactions
 from tare.api.campaign import Campaign
 from tare.api.study_plan import StudyLike, StudyPlan, plan_study
+from tare.app import planning
 from tare.app.run_options import RunOptions
-from tare.app.session import blocks_begun_with, run_session
+from tare.app.session import run_session
 from tare.core.attempt import State
 from tare.core.case import Case
 from tare.core.errors import UsageError
@@ -131,11 +132,10 @@ def run_study(
 def _planned(
     study: StudyLike, folder: str | os.PathLike[str] | None, blocks: int | None, *, extend: bool
 ) -> StudyPlan:
-    """Return the plan of `study`; that of a campaign folder has the blocks that it was begun with."""
-    plan = plan_study(study, blocks=blocks, campaign=folder)
-    if isinstance(study, (str, os.PathLike)) and Path(study).is_dir() and blocks is None and not extend:
-        return plan_study(study, blocks=blocks_begun_with(Path(study), plan._loaded))
-    return plan
+    """Return the plan of `study`; an extended campaign folder has the blocks that its study asks for."""
+    if extend and blocks is None and isinstance(study, (str, os.PathLike)) and Path(study).is_dir():
+        return StudyPlan(planning.load(Path(study)))
+    return plan_study(study, blocks=blocks, campaign=folder)
 
 
 def _target(study: StudyPlan | StudyLike, folder: str | os.PathLike[str] | None) -> Path:

@@ -11,6 +11,7 @@ from tare import config
 from tare.api.arguments import count, path
 from tare.api.results import cases_frame
 from tare.app import planning
+from tare.app.session import blocks_begun_with
 from tare.config.document_text import document_text
 from tare.core.counting import count as counted
 from tare.core.errors import UsageError
@@ -37,7 +38,8 @@ def plan_study(
     `study` is the path of a study file or of a campaign folder, or a mapping with the keys of a study file
     (docs/reference.md); a site that such a mapping names by a relative path is sought in the working folder.
     `site` replaces the site that the study names: ``local``, ``lab``, the path of a site file, or a mapping
-    with the keys of a site file. `blocks` replaces the study's number of blocks.
+    with the keys of a site file. `blocks` replaces the study's number of blocks; a campaign folder has the
+    number that it was begun with.
     `campaign` is the folder in which it will run: a campaign that is there keeps the ids of its cases.
 
     Raises FileFaults with every fault of both, each with its place: line and column in a file, or the keys
@@ -45,7 +47,11 @@ def plan_study(
     """
     n_blocks = None if blocks is None else count("blocks", blocks)
     folder = None if campaign is None else path("campaign", campaign)
-    return StudyPlan(planning.load(_study(study), n_blocks, _site(site), folder))
+    named, at_site = _study(study), _site(site)
+    loaded = planning.load(named, n_blocks, at_site, folder)
+    if n_blocks is None and isinstance(named, Path) and named.is_dir():
+        loaded = planning.load(named, blocks_begun_with(named, loaded), at_site, folder)
+    return StudyPlan(loaded)
 
 
 class StudyPlan:

@@ -356,7 +356,7 @@ def _require_same(old: Plan, new: Plan, folder: Path, *, is_extending: bool) -> 
     if has_fewer:
         raise UsageError(
             f"{folder} has {count(old.repeats.max, 'block')} planned; the study now asks for "
-            f"{new.repeats.max}"
+            f"{new.repeats.max}; add --blocks {old.repeats.max}, or let 'repeats' ask for as many"
         )
     grown = len(new.cases) > len(old.cases) or new.repeats != old.repeats
     if grown and not is_extending:

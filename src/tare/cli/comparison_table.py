@@ -12,20 +12,22 @@ from tare.core.case import Case
 from tare.core.comparison import Comparison, Correction, Mean
 from tare.core.plan import Plan
 from tare.core.study import setting_order
+from tare.core.telemetry import PREFIX
 from tare.core.values import Scalar, Settings
 from tare.plan.checks import across_workloads
 from tare.terminal.output import Painted, echo, plain, print_table
 
 if TYPE_CHECKING:
     from tare.analysis.pairs import Unpaired
+    from tare.analysis.verdicts.families import FamilyKind
 
 _TOGETHER = {
-    Correction.HOLM: "Among {n} comparisons the chance that any 'worse' or 'better' is false is at most "
-    "{alpha} %; so is the chance that any 'equivalent' is.",
-    Correction.FDR: "Among {n} comparisons at most {alpha} % of those called worse or better are not, in the "
-    "mean; so with those called equivalent.",
-    Correction.NONE: "Each of {n} comparisons is judged by itself: if nothing differs, {alpha} of 100 are "
-    "called worse or better.",
+    Correction.HOLM: "Among {n} comparisons{of} the chance that any 'worse' or 'better' is false is at "
+    "most {alpha} %; so is the chance that any 'equivalent' is.",
+    Correction.FDR: "Among {n} comparisons{of} at most {alpha} % of those called worse or better are not, in "
+    "the mean; so with those called equivalent.",
+    Correction.NONE: "Each of {n} comparisons{of} is judged by itself: if nothing differs, {alpha} of 100 "
+    "are called worse or better.",
 }
 """The error rate of all verdicts of one family, as a sentence."""
 
@@ -184,11 +186,12 @@ def _error_rates(found: Sequence[Comparison]) -> Iterator[str]:
     """Yield sentences on the error rates of families with several rows, and on repeated looks and means."""
     from tare.report.words.mean_cost import averaged_words, misasked_words
 
-    for correction, size, confidence in dict.fromkeys(
-        (one.correction, one.family, one.confidence) for one in found
-    ):
+    families = dict.fromkeys((_kind(one), one.correction, one.family, one.confidence) for one in found)
+    kinds = {kind for kind, *_ in families}
+    for kind, correction, size, confidence in families:
         if size > 1:
-            yield _TOGETHER[correction].format(n=size, alpha=f"{100 - confidence * 100:.3g}")
+            of = f" of {kind.value}" if len(kinds) > 1 else ""
+            yield _TOGETHER[correction].format(n=size, of=of, alpha=f"{100 - confidence * 100:.3g}")
     if any(one.look > 1 for one in found):
         yield (
             "Blocks were added after results could be read: verdicts share the allowed error with the "
@@ -205,6 +208,17 @@ def _error_rates(found: Sequence[Comparison]) -> Iterator[str]:
         yield averaged_words(mean)
     yield misasked_words(mean, [one.better for one in found])
     yield from _assumptions(found)
+
+
+def _kind(one: Comparison) -> FamilyKind:
+    """Return the family in which a row is judged."""
+    from tare.analysis.verdicts.families import FamilyKind
+
+    if one.fom.startswith(PREFIX):
+        return FamilyKind.TELEMETRY
+    if one.correction is Correction.FDR:
+        return FamilyKind.POINTS
+    return FamilyKind.QUOTED if one.is_primary else FamilyKind.OTHERS
 
 
 def _assumptions(found: Sequence[Comparison]) -> Iterator[str]:

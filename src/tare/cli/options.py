@@ -32,7 +32,7 @@ unpaired_option = click.option(
 
 
 def parse_share(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
-    """Return ``3%`` as 0.03, for click."""
+    """Return ``3%`` as 0.03, for click. A bare 3 would be 300 %, and is refused."""
     if value is None:
         return None
     try:
@@ -41,6 +41,8 @@ def parse_share(context: click.Context, parameter: click.Parameter, value: str |
         raise click.BadParameter(str(error), context, parameter) from error
     if share < 0:
         raise click.BadParameter(f"{value!r} is less than nothing; write for example 2%", context, parameter)
+    if share >= 1:
+        raise click.BadParameter(f"{value!r} is all or more; write for example 2%", context, parameter)
     return share
 
 

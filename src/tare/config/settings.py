@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from decimal import Decimal
 
 from tare.config.document import Node, ScalarNode, child, resolve
 from tare.config.faults import Faults, Path, nearest, shown
@@ -36,6 +37,11 @@ _DIMENSIONS: Mapping[ParameterKind, Dimension] = {
     ParameterKind.FRACTION: Dimension.FRACTION,
 }
 _MULTIPLES: Mapping[str, int] = {"k": 10**3, "K": 10**3, "M": 10**6, "G": 10**9}
+_MOST_EXACT = 2**53
+"""Above it, not every whole number is a float."""
+
+_MOST_WHOLE = 2**63 - 1
+"""The largest whole number that journals and tables hold."""
 
 
 class Vocabulary:
@@ -252,7 +258,19 @@ def _of_kind(parameter: Parameter, node: ScalarNode) -> Scalar:
     number: float | None = _multiple(value) if isinstance(value, str) else value
     if number is None or (kind is ParameterKind.WHOLE and not float(number).is_integer()):
         raise ValueError(f"{_text(node)} is not {_TAKES[kind]}")
-    return int(number) if kind is ParameterKind.WHOLE else float(number)
+    return _exact(parameter.name, node, number) if kind is ParameterKind.WHOLE else float(number)
+
+
+def _exact(name: str, node: ScalarNode, number: float) -> int:
+    """Return the whole number that `node` writes; `number` is it too, but rounded if it is a float."""
+    is_rounded = isinstance(number, float) and abs(number) > _MOST_EXACT and isinstance(node.value, float)
+    exact = int(Decimal(node.text)) if is_rounded else int(number)
+    if abs(exact) > _MOST_WHOLE:
+        raise ValueError(
+            f"{_text(node)} is too large for a whole number; use at most {_MOST_WHOLE}, "
+            f"or 'kind: text' for {name} if it is a name or a seed"
+        )
+    return exact
 
 
 def _multiple(text: str) -> float | None:

@@ -132,12 +132,13 @@ _BYTES, _FRACTION = ParameterKind.BYTES, ParameterKind.FRACTION  # a look-up in 
 def written(value: Scalar, kind: ParameterKind | None) -> str:
     """Return a setting's value with its unit, as a study writes it: ``64KiB``, ``120 s``, ``80 %``, ``true``.
 
-    `kind` is None where it is not known, or for values without a kind, such as names.
+    `kind` is None where it is not known, or for values without a kind, such as names. Text of nothing but
+    spaces has quotes, so that it can be seen: ``''``.
     """
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
-        return value
+        return value if value.strip() else repr(value)
     if kind is _BYTES:
         return write_bytes(value) if isinstance(value, int) else format_bytes(value).replace(" ", "")
     number = value * 100 if kind is _FRACTION else value

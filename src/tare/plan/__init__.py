@@ -23,7 +23,7 @@ from tare.core.site import Site
 from tare.core.software import SOFTWARE_SETTINGS
 from tare.core.study import Exclusion, Study
 from tare.core.values import Settings
-from tare.core.workload import ParameterKind, Workload
+from tare.core.workload import ParameterKind, Workload, written
 from tare.plan.checks import check_crossing, check_reference, check_use, site_notes
 from tare.plan.combinations import all_factors
 from tare.plan.content import identified, varied_settings
@@ -120,7 +120,7 @@ def _judged(plan: Plan, gathering: Gathering) -> Plan:
         for wrong, remarks in (check(plan, study) for check in checks):
             faults, notes = [*faults, *wrong], [*notes, *remarks]
     _raise_any(faults)
-    notes = [*notes, *_idle_exclusions(gathering)]
+    notes = [*notes, *_idle_exclusions(gathering), *_idle_settings(study)]
     sentences = dict.fromkeys((*map(str, notes), *site_notes(plan.cases, gathering.site)))
     return msgspec.structs.replace(plan, notes=tuple(sentences))
 
@@ -133,6 +133,19 @@ def _idle_exclusions(gathering: Gathering) -> Iterator[Fault]:
             others = " that none before it does" if number else ""
             message = f"{one.text!r} leaves out no case{others}; correct it, or remove it"
             yield study.fault(one.origin, message)
+
+
+def _idle_settings(study: Study) -> Iterator[Fault]:
+    """Yield a note on each setting of all cases that each level of a factor sets anew, so that none has it.
+
+    What loads software adds up instead.
+    """
+    factors = all_factors(study)
+    for name, value in study.common.items():
+        setting = [one.name for one in factors if all(name in level.settings for level in one.levels)]
+        if setting and name not in SOFTWARE_SETTINGS:
+            message = f"no case has it: each level of factor {setting[0]} sets {name} anew; drop one"
+            yield study.fault(study.origins.get(name), f"{written(value, None)}: {message}")
 
 
 def _raise_any(faults: Iterable[Fault]) -> None:

@@ -17,7 +17,7 @@ from tare.core.counting import count
 from tare.core.plan import Plan
 from tare.core.study import setting_order
 from tare.core.values import Scalar
-from tare.core.workload import ParameterKind
+from tare.core.workload import ParameterKind, written
 from tare.report.words.numbers import coordinate, counts_bytes, is_number, visible
 
 DERIVED = ("ranks", "ranks_per_node", "threads", "bind")
@@ -171,7 +171,7 @@ def _variant_name(case: Case, keys: tuple[str, ...], named_by: tuple[str, ...], 
 
 def _level(plan: Plan, case: Case, key: str) -> str:
     value = case.settings[key]
-    return str(value) if isinstance(value, str) else _setting(plan, case, key)
+    return written(value, None) if isinstance(value, str) else _setting(plan, case, key)
 
 
 def _setting(plan: Plan, case: Case, name: str) -> str:

@@ -206,3 +206,14 @@ def test_an_exclusion_that_leaves_nothing_out_is_noted(tare_here: Tare, study: C
     assert "exclude[0]: '" not in shown
     assert "exclude[1]: 'size: 2' leaves out no case that none before it does; correct it" in shown
     assert "exclude[2]: 'size: 30' leaves out no case that none before it does; correct it" in shown
+
+
+def test_a_setting_of_all_cases_that_a_factor_sets_anew_is_noted(
+    tare_here: Tare, study: Callable[..., Path]
+) -> None:
+    path = study(levels="[1, 2]", rest="args: --fast\nthreads: 2\n")
+    assert "no case has it" not in tare_here("plan", path).stdout
+    path.write_text(path.read_text().replace("factors:\n", "factors:\n  args: [none, --slow]\n"))
+    shown = tare_here("plan", path).stdout
+    assert "args: --fast: no case has it: each level of factor args sets args anew; drop one" in shown
+    assert shown.count("no case has it") == 1

@@ -17,6 +17,7 @@ from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.errors import UsageError
 from tare.core.verdict import Verdict
+from tare.core.workload import Better
 from tare.report.variants import lay_out
 from truth.campaigns import TIME, Figure, Truth, by_level, write
 from truth.campaigns import campaign as campaign_of
@@ -226,6 +227,10 @@ def test_a_reference_of_numbers_is_written_as_text(folder: Path) -> None:
     [
         (("--reference", "network"), "write KEY=VALUE"),
         (("--reference", "network=hots"), "network is one of host, overlay, macvlan"),
+        (
+            ("--reference", "network=host", "--reference", "network=overlay"),
+            "network is there twice; leave one out",
+        ),
         (("--fom", "latencies"), "choose from bandwidth, latency"),
     ],
 )
@@ -236,7 +241,7 @@ def test_the_error_of_a_wrong_option_has_the_cure(
         compare(folder, *options)
 
 
-@pytest.mark.parametrize("margin", ["much", "-1%"])
+@pytest.mark.parametrize("margin", ["much", "-1%", "3", "100%"])
 def test_a_margin_must_be_a_share(folder: Path, margin: str) -> None:
     result = compare(folder, "--margin", margin)
     assert result.exit_code == 2
@@ -339,3 +344,13 @@ def test_where_nothing_varies_nobody_is_asked_for_a_reference(tmp_path: Path) ->
     folder = write_campaign(msgspec.structs.replace(found, plan=plan), tmp_path / "c")
     with pytest.raises(UsageError, match="nothing varies in study synthetic, so there is nothing to compare"):
         compare(folder)
+
+
+def test_figures_that_are_judged_apart_are_told_apart_also_where_they_are_as_many(tmp_path: Path) -> None:
+    figures = (TIME, Figure(name="rate", unit="MB/s", better=Better.HIGHER, is_primary=False))
+    factors = {"network": ("host", "overlay", "macvlan")}
+    folder = write(Truth(workloads={"a": figures}, factors=factors, blocks=5), tmp_path)
+    both = compare(folder, "--all").output
+    for what in ("the figures that people quote", "the other figures"):
+        assert f"Among 2 comparisons of {what} the chance" in both
+    assert "Among 2 comparisons the chance" in compare(folder, "--fom", "time").output

@@ -39,6 +39,18 @@ def test_a_file_gets_the_same_bytes_as_stdout(folder: Path, tmp_path: Path) -> N
     assert target.read_bytes() == shown
 
 
+@pytest.mark.parametrize("ending", ["csv", "json", "parquet", "PARQUET"])
+def test_a_file_has_the_format_that_its_name_ends_in(folder: Path, tmp_path: Path, ending: str) -> None:
+    def run(*options: str) -> bytes:
+        return CliRunner().invoke(command, [str(folder), *options], catch_exceptions=False).stdout_bytes
+
+    target = tmp_path / f"values.{ending}"
+    run("--output", str(target))
+    assert target.read_bytes() == run("--format", ending.lower())
+    run("--format", "csv", "--output", str(target))
+    assert target.read_bytes() == run()
+
+
 def test_the_error_names_a_file_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "missing" / "rows.csv"
     with pytest.raises(UsageError, match=r"rows\.csv: cannot write"):

@@ -14,6 +14,7 @@ from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case, write_campaign
 from tare.cli.commands import curves, published, scaling
 from tare.core.errors import UsageError
+from truth.campaigns import Figure, Truth, write
 
 CURVE = {
     *("workload", "fom", "unit", "better", "kind", "along", "settings", "at", "held", "p_ref"),
@@ -103,10 +104,18 @@ def test_cases_whose_figures_do_not_scale_are_not_said_to_differ_in_more_than_sc
     latencies = make_campaign([make_case(nodes=nodes) for nodes in (2, 4)])
     text = run(write_campaign(latencies, tmp_path / "pingpong"))
     assert "differ in nothing but" not in text
-    assert "A latency" in text
+    assert "a latency" in text
     nothing = msgspec.structs.replace(latencies, attempts=())
     text = run(write_campaign(nothing, tmp_path / "nothing"))
     assert text == "Nothing is measured yet; 'tare status' shows what has run.\n"
+
+
+def test_a_time_in_microseconds_is_not_said_to_be_no_elapsed_time(tmp_path: Path) -> None:
+    factors = {"network": ("host", "overlay"), "nodes": (1, 2, 4)}
+    truth = Truth(workloads={"a": (Figure(name="time", unit="us"),)}, factors=factors)
+    text = run(write(truth, tmp_path / "c"))
+    assert "an elapsed time, in ms or longer units, or a rate of work" in text
+    assert "A time in µs or ns counts as a latency." in text
 
 
 def test_published_openfoam_scales_negatively_over_tcp(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import pytest
 from cli.conftest import TARE, Tare
 from cli.killed_campaigns import ended_runs
 from support.synthetic import make_campaign, write_campaign
+from tare import plan_study
 from tare.storage.campaign import read_campaign
 
 Study = Callable[..., Path]
@@ -238,6 +239,28 @@ def test_a_campaign_goes_on_with_the_blocks_that_it_was_begun_with(
     again = tare_here("run", "c")
     assert (again.returncode, again.stderr) == (0, "")
     assert len(ended_runs(tmp_path / "c")) == 4
+
+
+@pytest.mark.parametrize("begun", [2, 8])
+def test_a_campaign_is_planned_with_the_blocks_that_it_was_begun_with(
+    tare_here: Tare, study: Study, tmp_path: Path, begun: int
+) -> None:
+    path = study(repeats=5)
+    assert tare_here("run", path, "--out", "c", "--blocks", str(begun)).returncode == 0
+    planned = tare_here("plan", "c")
+    assert (planned.returncode, planned.stderr) == (0, "")
+    assert f"{begun} blocks" in planned.stdout
+    assert "nothing is left" in planned.stdout
+    assert plan_study(tmp_path / "c").n_runs == 2 * begun
+
+
+def test_a_study_with_fewer_blocks_than_its_campaign_is_told_the_cure(tare_here: Tare, study: Study) -> None:
+    path = study(repeats=2)
+    assert tare_here("run", path, "--out", "c", "--blocks", "3").returncode == 0
+    for command in ("run", "plan"):
+        refused = tare_here(command, path, "--out", "c")
+        assert refused.returncode == 2
+        assert "c has 3 blocks planned; the study now asks for 2; add --blocks 3, or " in refused.stderr
 
 
 def test_what_is_hardly_known_at_all_is_not_reported_to_the_last_digit(tare_here: Tare, study: Study) -> None:

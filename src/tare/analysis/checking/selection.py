@@ -32,7 +32,7 @@ from tare.core.errors import name_cure
 from tare.core.telemetry import PREFIX
 from tare.core.telemetry_sources import figures as telemetry_figures
 from tare.core.values import Scalar, Settings, is_written
-from tare.core.workload import Better
+from tare.core.workload import Better, written
 from tare.stats.intervals import Floats
 from tare.stats.ratios import never_ran_together, paired_columns
 from tare.stats.rounding import shift_of_mean
@@ -329,7 +329,9 @@ class Selection:
             known = levels[selector.name]
             for text in selector.values:
                 if known and not any(is_written(value, text) for value in known):
-                    few = ", ".join(map(str, known[:12])) + (", …" if len(known) > 12 else "")
+                    few = ", ".join(written(one, None) for one in known[:12]) + (
+                        ", …" if len(known) > 12 else ""
+                    )
                     message = f"nothing has {selector.name}={text}; {selector.name} is one of {few}"
                     raise rule.fault(selector.column, message)
 

@@ -18,7 +18,7 @@ from tare.analysis.proofs import nothing_crosses
 from tare.analysis.table import tabulate
 from tare.analysis.verdicts.compare import aggregates, splits, terms_of
 from tare.analysis.verdicts.equivalence_limits import own_note
-from tare.analysis.verdicts.families import Family, Subject
+from tare.analysis.verdicts.families import Family, FamilyKind, Subject
 from tare.analysis.verdicts.family_tests import judge
 from tare.analysis.verdicts.interim_looks import session_ends
 from tare.analysis.verdicts.questions import Questions, questions, size_parts, split_name
@@ -39,7 +39,7 @@ class Headline(Finding, frozen=True, kw_only=True):
     the contender's cases of each pair. For several pairs, `ratio` is the geometric mean, formed within each
     block, and `least` and `most` are the smallest and the largest ratio. The verdict is that of each single
     pair: the mean makes no claim of its own. `is_answer` is False for an elapsed time that answers another
-    question; it is included because it got worse.
+    question; it is included because it got worse. `judged_with` is the family that the verdict is drawn in.
     """
 
     aspect: Aspect
@@ -55,6 +55,7 @@ class Headline(Finding, frozen=True, kw_only=True):
     least: float | None = None
     most: float | None = None
     is_answer: bool = True
+    judged_with: FamilyKind = FamilyKind.QUOTED
 
     @property
     def is_elapsed(self) -> bool:
@@ -76,6 +77,7 @@ class _Item(NamedTuple):
     rounding: float
     is_recorded: bool
     is_answer: bool
+    judged_with: FamilyKind
     row: Comparison
 
 
@@ -148,6 +150,7 @@ def _item(family: Family, number: int, row: Comparison, aspect: Aspect, sizes: S
         rounding=float(family.rounding[number]),
         is_recorded=bool(family.is_recorded[number]),
         is_answer=True,
+        judged_with=family.kind,
         row=row,
     )
 
@@ -174,6 +177,7 @@ def _headline(items: Sequence[_Item], campaign: Campaign) -> Headline:
         least=min(ratios, default=None),
         most=max(ratios, default=None),
         is_answer=first.is_answer,
+        judged_with=first.judged_with,
         **values,
     )
 
@@ -199,9 +203,10 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
     notes = list(dict.fromkeys(filter(None, map(own_note, found))))
     if levels.left_out:
         left_out = f"{levels.left_out} of {count(len(items), 'case')} {TOO_FEW_OR_ZERO}"
-        notes = (
-            [*notes, left_out] if levels.left_out < len(items) else [left_out]
-        )  # without a mean, no other note holds
+        if levels.left_out < len(items):
+            notes.append(left_out)
+        elif len(notes) != 1 or found[0].ratio is not None:  # without a mean, no other note holds
+            notes = [left_out]
     if levels.n_missing:
         missing = (
             f"{levels.n_missing} of {count(levels.n_pairs, 'pair')} of runs "

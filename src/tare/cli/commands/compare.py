@@ -169,9 +169,11 @@ def read_reference(
         return None
     named: dict[str, Scalar] = {}
     for text in texts:
-        name, equals, named[name] = text.partition("=")
+        name, equals, value = text.partition("=")
         if not equals:
             raise UsageError(f"{option} {text}: write KEY=VALUE, such as network=host")
+        if named.setdefault(name, value) != value:
+            raise UsageError(f"{option} {text}: {name} is there twice; leave one out")
     return values_of_cases(plan, named)
 
 

@@ -11,16 +11,16 @@ from tare.cli.options import redact_option
 from tare.core.errors import UsageError
 from tare.core.user_files import replacing
 
+_FORMS = ("csv", "json", "parquet")
+
 
 @click.command()
 @click.argument("folder", type=click.Path(path_type=Path), metavar="DIR")
 @click.option(
     "--format",
     "form",
-    type=click.Choice(["csv", "json", "parquet"]),
-    default="csv",
-    show_default=True,
-    help="The file format.",
+    type=click.Choice(_FORMS),
+    help="The file format.  [default: what the name of --output ends in, else csv]",
 )
 @click.option(
     "--output",
@@ -29,7 +29,7 @@ from tare.core.user_files import replacing
     help="Write this file instead of standard output.",
 )
 @redact_option
-def command(folder: Path, form: str, output: Path | None, redacted: tuple[str, ...]) -> None:
+def command(folder: Path, form: str | None, output: Path | None, redacted: tuple[str, ...]) -> None:
     """Write every measurement of the campaign in DIR as one row of a table.
 
     Columns: the run (schema_version, campaign, case, block, attempt, session, state, started_at), the case's
@@ -44,6 +44,7 @@ def command(folder: Path, form: str, output: Path | None, redacted: tuple[str, .
     from tare.storage.export import Format, export
     from tare.storage.pseudonymous import read_shown
 
+    form = form or _form_of(output)
     campaign = read_shown(folder, redacted)
     if output is None:
         if form == "parquet" and sys.stdout.isatty():
@@ -56,3 +57,9 @@ def command(folder: Path, form: str, output: Path | None, redacted: tuple[str, .
             export(campaign, Format(form), file)
     except OSError as error:
         raise UsageError(f"{output}: cannot write: {error.strerror}; choose another --output") from error
+
+
+def _form_of(output: Path | None) -> str:
+    """Return the format that the name of a file asks for; CSV if it asks for none."""
+    ending = output.suffix.lower().removeprefix(".") if output else ""
+    return ending if ending in _FORMS else "csv"

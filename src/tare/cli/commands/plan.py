@@ -99,6 +99,10 @@ def command(
     if is_redacted and not show:
         raise UsageError("--redacted is for the commands of --show; all else is redacted anyway")
     loaded = planning.load(study, blocks)
+    if study.is_dir() and blocks is None:
+        from tare.app.session import blocks_begun_with  # most plans have no campaign yet
+
+        loaded = planning.load(study, blocks_begun_with(study, loaded))
     pseudonyms = (
         read_pseudonyms(study, loaded.composer.pseudonyms.entries)
         if study.is_dir()

@@ -71,8 +71,8 @@ def _nothing_words(campaign: Campaign, foms: Sequence[str]) -> str:
         return "Nothing is measured yet; 'tare status' shows what has run."
     which = f"{', '.join(foms)}: no figure" if foms else "Nothing scales here: no figure of a run"
     return (
-        f"{which} that counts is an elapsed time or a rate of work. A latency, or a bandwidth at one message "
-        "size, is not divided among nodes."
+        f"{which} that counts is an elapsed time, in ms or longer units, or a rate of work. A time in µs or "
+        "ns counts as a latency. That, or a bandwidth at one message size, is not divided among nodes."
     )
 
 

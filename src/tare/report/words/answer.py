@@ -9,6 +9,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
 from tare.analysis.aspects import Sizes
+from tare.analysis.verdicts.families import FamilyKind
 from tare.analysis.verdicts.headline import Headline
 from tare.analysis.verdicts.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
 from tare.core.comparison import Comparison
@@ -235,10 +236,24 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
     mean = headlines[0].mean
     parts += filter(None, (averaged_words(mean), misasked_words(mean, [one.better for one in headlines])))
     parts += filter(None, [assumed_words(measured, "All of it")])
-    family = max(one.family for one in headlines)
-    if family > 1:
-        parts.append(f"What is claimed allows for {every(family)} being asked at once.")
+    parts += filter(None, [_together_words(headlines)])
     return " ".join(parts)
+
+
+def _together_words(headlines: Sequence[Headline]) -> str:
+    """Return which comparisons are judged together, so that claims of them allow for each other."""
+    sizes: dict[FamilyKind, int] = {}
+    for one in headlines:
+        sizes[one.judged_with] = max(sizes.get(one.judged_with, 1), one.family)
+    if max(sizes.values()) < 2:
+        return ""
+    if len(sizes) == 1:
+        return f"What is claimed allows for {every(*sizes.values())} being asked at once."
+    groups = [f"{every(n) if n > 1 else 'one'} of {kind.value}" for kind, n in sizes.items()]
+    return (
+        f"What is claimed allows for {listed(groups)} being asked at once, "
+        "but not for these groups being asked together."
+    )
 
 
 def _bracket_words(measured: Sequence[Headline]) -> str:

@@ -221,7 +221,7 @@ def coordinate(name: str, value: Scalar, kinds: Mapping[str, ParameterKind] = NO
     kind = kinds.get(name, ParameterKind.BYTES if counts_bytes(name) else None)
     if isinstance(value, int) and name in ("nodes", "ranks", "threads"):
         return count(value, name[:-1]).replace(" ", NARROW)
-    text = _spaced(written(value, kind), kind) if is_number(value) else visible(str(value))
+    text = _spaced(written(value, kind), kind) if is_number(value) else visible(written(value, kind))
     label = words(name.removesuffix("_s") if kind is ParameterKind.SECONDS else name)
     return text if name == "bytes" and is_number(value) else f"{label} {text}"
 
