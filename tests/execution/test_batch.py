@@ -121,6 +121,31 @@ def test_a_disk_that_is_full_when_a_job_has_ended_is_reported_as_that(tmp_path: 
         one.wait()
 
 
+def test_what_a_program_left_in_the_place_of_a_file_makes_its_run_invalid(tmp_path: Path) -> None:
+    def obstructed(folder: Path, span: Span) -> Mapping[str, float]:
+        raise OSError(errno.EISDIR, "a folder, not a file", str(folder / "telemetry.jsonl.gz"))
+
+    one = executor(tmp_path, PromptScheduler(), settle=obstructed)
+    one.start(CASE, Run(1, "c"), 1)
+    [ended] = one.wait()
+    assert (ended.state, ended.is_infrastructure) == (State.INVALID, False)
+    assert ended.reason == "attempts/c/1.1/telemetry.jsonl.gz cannot be written: a folder, not a file"
+
+
+def test_a_case_whose_folder_is_a_file_is_invalid_and_not_submitted(tmp_path: Path) -> None:
+    (tmp_path / "attempts").mkdir()
+    (tmp_path / "attempts/c").touch()
+    scheduler = PromptScheduler()
+    one = executor(tmp_path, scheduler)
+    one.start(CASE, Run(1, "c"), 1)
+    [ended] = one.wait()
+    assert (ended.state, ended.reason) == (
+        State.INVALID,
+        "attempts/c cannot be written: a file, not a folder",
+    )
+    assert scheduler.jobs == []
+
+
 def test_what_ended_on_a_full_disk_does_not_count_now_or_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -61,6 +61,42 @@ def test_a_margin_that_is_none_is_refused(tmp_path: Path, margin: float) -> None
         assert "$.margin" in told
 
 
+@pytest.mark.parametrize("value", [10**400, -1], ids=["400 digits", "negative"])
+@pytest.mark.parametrize("name", ["seed", "warmup", "retries", "min", "max"])
+def test_a_count_of_hundreds_of_digits_or_below_zero_is_refused(
+    tmp_path: Path, name: str, value: int
+) -> None:
+    write_campaign(make_campaign(blocks=3), tmp_path)
+    plan = json.loads((tmp_path / PLAN).read_text())
+    (plan if name in plan else plan["repeats"])[name] = value
+    (tmp_path / PLAN).write_text(json.dumps(plan))
+    for words in ANSWERS:
+        assert f"{PLAN}: damaged" in answer(tmp_path, *words)
+
+
+@pytest.mark.parametrize(
+    "value", [10**400, 10**19, 0, -1], ids=["400 digits", "20 digits", "none", "negative"]
+)
+@pytest.mark.parametrize("name", ["nodes", "ranks", "ranks_per_node", "threads"])
+def test_a_layout_that_no_machine_has_is_refused(tmp_path: Path, name: str, value: int) -> None:
+    write_campaign(make_campaign(blocks=3), tmp_path)
+    plan = json.loads((tmp_path / PLAN).read_text())
+    plan["cases"][0]["layout"][name] = value
+    (tmp_path / PLAN).write_text(json.dumps(plan))
+    for words in (*ANSWERS, ["scaling"]):
+        assert f"{PLAN}: damaged" in answer(tmp_path, *words)
+
+
+def test_a_case_that_a_plan_has_twice_does_not_count_twice(tmp_path: Path) -> None:
+    write_campaign(make_campaign(blocks=3), tmp_path)
+    plan = json.loads((tmp_path / PLAN).read_text())
+    twice = plan["cases"][0]["id"]
+    plan["cases"].append(plan["cases"][0])
+    (tmp_path / PLAN).write_text(json.dumps(plan))
+    for words in ANSWERS:
+        assert f"{PLAN}: damaged (it has the case {twice} twice)" in answer(tmp_path, *words)
+
+
 @pytest.mark.parametrize("blocks", [2, 4, 6])
 @pytest.mark.parametrize("value", [1e30, 5e-324, -1e30, 0.0])
 def test_figures_as_large_or_small_as_a_computer_has_are_answered(

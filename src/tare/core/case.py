@@ -8,7 +8,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.core.software import Layers, settings_of
-from tare.core.values import CaseId, Ordinal, Scalar, Settings
+from tare.core.values import CaseId, LayoutCount, Ordinal, Scalar, Settings
 
 
 class Binding(enum.StrEnum):
@@ -33,10 +33,10 @@ class Layout(msgspec.Struct, frozen=True):
     `bind` is None where the binding is unknown, as for imported runs.
     """
 
-    nodes: int = 1
-    ranks: int = 1
-    ranks_per_node: int = 1
-    threads: int = 1
+    nodes: LayoutCount = 1
+    ranks: LayoutCount = 1
+    ranks_per_node: LayoutCount = 1
+    threads: LayoutCount = 1
     bind: Binding | None = Binding.NONE
 
     def pair(self) -> Layout:

@@ -34,6 +34,21 @@ NOT_JSON = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 STORAGE_FAULTS = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ESTALE})
 """What a file system that is full or broken answers: neither a program's fault nor a defect of Tare."""
 
+OBSTACLES = frozenset(
+    {
+        errno.EACCES,
+        errno.EEXIST,
+        errno.EISDIR,
+        errno.ELOOP,
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.ENOTEMPTY,
+        errno.ENXIO,
+        errno.EPERM,
+    }
+)
+"""What a sound file system answers where something else has the name, or its owner forbids to write it."""
+
 
 class UnreadableFile(OSError):
     """A file system does not give a file, or does not tell what is in a folder.

@@ -24,6 +24,9 @@ MOST_RUNS = 10_000_000
 Ordinal = Annotated[int, msgspec.Meta(ge=-1_000_000, le=MOST_RUNS)]
 """The number of a block, a session or an attempt."""
 
+LayoutCount = Annotated[int, msgspec.Meta(ge=1, le=10**18)]
+"""A number of nodes, ranks or threads, with the most digits that a study may give."""
+
 EARLIEST_S, LATEST_S = -58_000_000_000, 250_000_000_000
 """The range of times that calendars can show, with time to spare: the years 132 to 9892."""
 

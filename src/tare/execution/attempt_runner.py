@@ -29,6 +29,7 @@ from tare.execution.compose import Composer
 from tare.execution.exits import StagesEnd
 from tare.execution.fault_owner import n_oom_kills, with_fault_owner
 from tare.execution.network_interfaces import is_port
+from tare.execution.obstacles import with_obstacle
 from tare.execution.outcome import judge
 from tare.execution.own_storage import OwnStorage, owner_of
 from tare.execution.profiling import BUILD, HOST_BUILD
@@ -91,6 +92,15 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             load=os.getloadavg()[0],
         )
         require_space(self.folder)
+        try:
+            return self._execute(attempt, case)
+        except OSError as error:
+            if (obstructed := with_obstacle(attempt, self.folder, error)) is not None:
+                return obstructed
+            raise CampaignError.from_os(self.folder, error) from error
+
+    def _execute(self, attempt: Attempt, case: Case) -> Attempt:
+        """Run `attempt` and return its result. Raises OSError where the campaign's files fail."""
         killed = n_oom_kills()
         try:
             with self._own_storage(attempt, case):
@@ -104,12 +114,9 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
             return msgspec.structs.replace(
                 attempt, state=State.FAILED, reason=self._describe_error(error), is_infrastructure=True
             )
-        except OSError as error:
-            raise CampaignError.from_os(self.folder, error) from error
         require_space(self.folder)
         work, names = self.folder / attempt.folder, self.hostnames(attempt)
-        with CampaignError.for_files(self.folder):
-            judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
+        judged = judge(attempt, case, self.composer, end, work, self.plan.timeout_s, names)
         if judged.state is State.DONE:
             drop_copies(self.composer, case, work)
         return self._with_fault_owner(judged, case, killed)

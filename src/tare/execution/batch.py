@@ -29,6 +29,7 @@ from tare.execution.compose import Composer
 from tare.execution.exits import StagesEnd
 from tare.execution.fault_owner import with_storage_fault
 from tare.execution.job_spans import spans, until_now, without_around
+from tare.execution.obstacles import with_obstacle
 from tare.execution.outcome import judge
 from tare.execution.own_storage import owner_of
 from tare.execution.staging import (
@@ -118,8 +119,11 @@ class BatchExecutor:
         disk has no room for its evidence.
         """
         require_space(self._setup.folder)
-        with self._os_errors_wrapped():
-            self._start(self._attempt(case, run, number), case)
+        attempt = self._attempt(case, run, number)
+        try:
+            self._start(attempt, case)
+        except OSError as error:
+            self._refused.append(self._obstructed(attempt, error))
 
     def _start(self, attempt: Attempt, case: Case) -> None:
         work = self._setup.folder / attempt.folder
@@ -154,9 +158,7 @@ class BatchExecutor:
                 return ended
             job_results = self._setup.scheduler.wait()
             self._require_space(job_results)
-            return [
-                self._finish(self._in_flight.pop(job_result.name), job_result) for job_result in job_results
-            ]
+        return [self._finish(self._in_flight.pop(job_result.name), job_result) for job_result in job_results]
 
     def _require_space(self, job_results: Sequence[JobResult]) -> None:
         """Raise DiskFull if the disk is full: the outputs may be cut short, so the tasks must not count.
@@ -202,6 +204,13 @@ class BatchExecutor:
             yield
         except OSError as error:
             raise CampaignError.from_os(self._setup.folder, error) from error
+
+    def _obstructed(self, attempt: Attempt, error: OSError) -> Attempt:
+        """Return `attempt` as invalid if its own case caused `error`. Raises CampaignError otherwise."""
+        obstructed = with_obstacle(attempt, self._setup.folder, error)
+        if obstructed is None:
+            raise CampaignError.from_os(self._setup.folder, error) from error
+        return obstructed
 
     def _attempt(self, case: Case, run: Run, number: int) -> Attempt:
         return Attempt(
@@ -290,6 +299,12 @@ class BatchExecutor:
         return in_flight_job.stages[max(n_ran, 1) - 1], missing
 
     def _finish(self, in_flight_job: _InFlightJob, job_result: JobResult) -> Attempt:
+        try:
+            return self._judged(in_flight_job, job_result)
+        except OSError as error:
+            return self._obstructed(in_flight_job.attempt, error)
+
+    def _judged(self, in_flight_job: _InFlightJob, job_result: JobResult) -> Attempt:
         setup, case = self._setup, in_flight_job.case
         work = in_flight_job.task.folder
         last, missing = self._keep_products(in_flight_job, job_result)

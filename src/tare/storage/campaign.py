@@ -13,6 +13,7 @@ import errno
 import hashlib
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
@@ -118,12 +119,27 @@ def read_plan(folder: Path) -> Plan:
         if not SafeFolder(folder, JOURNAL).exists():
             raise NoCampaign(folder, f"{PLAN}: {missing}")
         raise CampaignError(f"{folder / PLAN}: {missing}; restore it from a copy")
-    if plan.is_too_large:
-        raise CampaignError(
-            f"{folder / PLAN}: damaged ({plan.n_runs_at_most:.3g} runs, more than the {MOST_RUNS} that can "
-            "be); restore it"
-        )
+    if fault := _fault_of(plan):
+        raise CampaignError(f"{folder / PLAN}: damaged ({fault}); restore it")
     return plan
+
+
+_MOST_WHOLE = 10**18
+"""Above any whole number that a study may give."""
+
+
+def _fault_of(plan: Plan) -> str:
+    """Return what no plan of Tare has; empty if `plan` is sound."""
+    repeats = plan.repeats
+    numbers = (plan.seed, plan.warmup, plan.retries, repeats.min, repeats.max, repeats.budget.runs or 0)
+    if max(numbers) > _MOST_WHOLE:
+        return "a whole number of more than 18 digits"
+    if min(numbers) < 0:
+        return "a count below zero"
+    if plan.is_too_large:
+        return f"{plan.n_runs_at_most:.3g} runs, more than the {MOST_RUNS} that can be"
+    twice = [case for case, n in Counter(one.id for one in (*plan.cases, *plan.profiled)).items() if n > 1]
+    return f"it has the case {twice[0]} twice" if twice else ""
 
 
 @no_collection()

@@ -15,7 +15,7 @@ from contextlib import ExitStack
 import msgspec
 
 from tare.core.campaign import Campaign
-from tare.core.errors import STORAGE_FAULTS, CampaignError, UnreadableFile
+from tare.core.errors import OBSTACLES, STORAGE_FAULTS, CampaignError, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 
 NAME = "SHA256SUMS"
@@ -35,8 +35,9 @@ _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 def write_manifest(folder: SafeFolder) -> str:
     """Write the list of the attempt's files with their SHA-256; return the SHA-256 of the list, or "".
 
-    The result is empty where there are no files. Raises CampaignError where the list cannot be written, or
-    the file system fails. Another file that cannot be read, such as a large one, is not listed.
+    The result is empty where there are no files, and where the program left something in the list's place.
+    Raises CampaignError if the file system fails. Another file that cannot be read, such as a large one, is
+    not listed.
     """
     with CampaignError.for_files(folder.root), ExitStack() as opened:
         try:
@@ -48,7 +49,12 @@ def write_manifest(folder: SafeFolder) -> str:
         text = "".join(_lines(kept)).encode()
         if not text:
             return ""
-        (kept / NAME).replace(text, is_synced=False)
+        try:
+            (kept / NAME).replace(text, is_synced=False)
+        except OSError as error:
+            if error.errno not in OBSTACLES:
+                raise
+            return ""
     return hashlib.sha256(text).hexdigest()
 
 

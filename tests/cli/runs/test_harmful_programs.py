@@ -45,6 +45,10 @@ HARMS = {
         "",
     ),
     10: ("yes", State.FAILED, "to stdout and was ended"),
+    12: ("mkdir SHA256SUMS; touch SHA256SUMS/x", State.DONE, ""),
+    13: ("mkdir telemetry.jsonl.gz", State.INVALID, "telemetry.jsonl.gz cannot be written: a folder"),
+    14: ('rm -rf "$PWD"; echo >"$PWD"', State.INVALID, "/1.1 cannot be written"),
+    15: ('cd ..; rm -rf "$PWD"; echo >"$PWD"', State.INVALID, "/1.1 cannot be written"),
 }
 
 
@@ -81,3 +85,22 @@ def test_a_regular_expression_that_does_not_end_fails_its_run(
         reasons = {one.reason for one in read_campaign(tmp_path / jobs).attempts}
         assert all(one.startswith("the parser of echo had not ended after 0.3 s") for one in reasons)
         assert len(reasons) == 1
+
+
+def test_a_program_that_replaces_the_folder_of_its_case_stops_no_other_case(
+    study: Study, tmp_path: Path
+) -> None:
+    path = study(
+        'case {size} in 2) cd ..; rm -rf "$PWD"; echo >"$PWD";; esac; echo value: 1',
+        repeats=3,
+        levels="[1, 2]",
+    )
+    for words in ((str(path), "--out", str(tmp_path / "c")), (str(tmp_path / "c"),)):
+        done = call_tare_here("run", *words)
+        assert done.returncode == 1, done.stderr
+    campaign = read_campaign(tmp_path / "c")
+    sizes = {case.id: case.parameters["size"] for case in campaign.plan.cases}
+    assert [one.state for one in campaign.latest().values() if sizes[one.case] == 1] == [State.DONE] * 3
+    harmful = [one for one in campaign.latest().values() if sizes[one.case] == 2]
+    assert [one.state for one in harmful] == [State.INVALID] * 3
+    assert "a file, not a folder" in harmful[-1].reason

@@ -13,7 +13,7 @@ from tare.analysis.verdicts.families import FamilyKind
 from tare.analysis.verdicts.questions import questions
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison, Correction
-from tare.core.values import Scalar
+from tare.core.values import LEAST_FIGURE, Scalar
 from tare.core.verdict import Verdict
 from tare.stats.intervals import CONFIDENCE, Floats, t_factors
 from tare.stats.ratios import log_ratios
@@ -75,7 +75,7 @@ def imprecision(campaign: Campaign) -> Imprecision | None:
     widths = ((one, _half_width(one)) for one in found if one.is_primary)
     known = [(one, width) for one, width in widths if width is not None and math.isfinite(width)]
     margin = campaign.plan.margin
-    if margin <= 0:  # any difference counts, and no number of blocks knows a ratio so precisely
+    if margin < LEAST_FIGURE:  # any difference counts, and no number of blocks knows a ratio so precisely
         return None
     logs = _logs_of_blocks(campaign)
     wide = [
