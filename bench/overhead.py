@@ -64,7 +64,7 @@ def measure() -> Iterator[Row]:
     with tempfile.TemporaryDirectory(dir=Path.cwd()) as folder:
         for turn in range(5):
             loops.append(_took(lambda n: [sys.executable, "-c", _BARE % n]))
-            files.append(_took(lambda n: _files(Path(folder, f"files-{turn}-{n}"), n)))  # noqa: B023
+            files.append(_took(lambda n: _files(Path(folder, f"files-{turn}-{n}"), n)))  # noqa: B023  # called at once
             for name, (options, _, _) in _KINDS.items():
                 out = f"{folder}/{name}-{turn}".replace(" ", "-")
                 took[name].append(_took(lambda n: _command(folder, n, out, options)))  # noqa: B023  # called at once

@@ -69,8 +69,13 @@ def _uncompared(plan: Plan, unpaired: Iterable[Unpaired]) -> list[str]:
     return sentences
 
 
-def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference: Settings) -> None:
-    """Print one row for each comparison, explain the columns, and name the cases that have no reference."""
+def print_comparisons(
+    campaign: Campaign, found: Sequence[Comparison], reference: Settings, *, is_default: bool = True
+) -> None:
+    """Print one row for each comparison, explain the columns, and name the cases that have no reference.
+
+    Families are named if each is corrected as by default (`is_default`): that tells points from figures.
+    """
     from tare.analysis.pairs import without_reference
     from tare.report.words.changes import from_to, legend
     from tare.report.words.numbers import is_manifold
@@ -122,7 +127,13 @@ def print_comparisons(campaign: Campaign, found: Sequence[Comparison], reference
         echo(f"Beyond tenfold it is the ratio itself: {ratio} that of {against}.")
     profiled = _WITHOUT_PROFILE if campaign.profiled() else ""
     across = across_workloads(plan)
-    for line in (profiled, *_error_rates(found), unpaired_warning(found), cure(campaign, found), *across):
+    for line in (
+        profiled,
+        *_error_rates(found, is_default=is_default),
+        unpaired_warning(found),
+        cure(campaign, found),
+        *across,
+    ):
         if line:
             echo(line)
     _print_uncompared(plan, unpaired)
@@ -182,15 +193,17 @@ def named_with_unit(fom: str, unit: str) -> str:
     return f"{fom}, {unit}" if unit else fom
 
 
-def _error_rates(found: Sequence[Comparison]) -> Iterator[str]:
+def _error_rates(found: Sequence[Comparison], *, is_default: bool) -> Iterator[str]:
     """Yield sentences on the error rates of families with several rows, and on repeated looks and means."""
     from tare.report.words.mean_cost import averaged_words, misasked_words
 
-    families = dict.fromkeys((_kind(one), one.correction, one.family, one.confidence) for one in found)
+    families = dict.fromkeys(
+        (_kind(one) if is_default else None, one.correction, one.family, one.confidence) for one in found
+    )
     kinds = {kind for kind, *_ in families}
     for kind, correction, size, confidence in families:
         if size > 1:
-            of = f" of {kind.value}" if len(kinds) > 1 else ""
+            of = f" of {kind.value}" if kind and len(kinds) > 1 else ""
             yield _TOGETHER[correction].format(n=size, of=of, alpha=f"{100 - confidence * 100:.3g}")
     if any(one.look > 1 for one in found):
         yield (

@@ -114,7 +114,7 @@ def command(
     compute = comparisons if is_all else aggregates
     found = compute(campaign, reference=reference, correction=chosen, foms=foms)
     rows = found if foms or is_all else quoted(found)
-    print_comparisons(campaign, rows, reference or campaign.plan.reference)
+    print_comparisons(campaign, rows, reference or campaign.plan.reference, is_default=chosen is None)
     print_other_figures(rows, found)
     print_caveats(campaign, reference)
 
