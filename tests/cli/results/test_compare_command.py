@@ -354,3 +354,5 @@ def test_figures_that_are_judged_apart_are_told_apart_also_where_they_are_as_man
     for what in ("the figures that people quote", "the other figures"):
         assert f"Among 2 comparisons of {what} the chance" in both
     assert "Among 2 comparisons the chance" in compare(folder, "--fom", "time").output
+    chosen = compare(folder, "--all", "--correction", "none").output
+    assert "Each of 2 comparisons is judged by itself" in chosen
