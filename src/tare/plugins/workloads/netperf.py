@@ -58,7 +58,7 @@ class Netperf(PeerBenchmark, frozen=True, kw_only=True):
         asked, port = case.parameters, str(case.parameters["port"])
         size = str(asked["message_bytes"])
         client = ["netperf", "-H", "{address0}", "-p", port, "-t", self.test]
-        client += ["-l", f"{float(asked['time_s']):g}", "--"]
+        client += ["-l", f"{float(asked['time_s']):.15g}", "--"]
         if self.foms is _TRANSACTIONS:
             client += ["-r", f"{size},{size}", "-k", _LATENCIES]
         elif asked["message_bytes"]:

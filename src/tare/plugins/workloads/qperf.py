@@ -109,7 +109,7 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stage that starts server and client."""
         port = str(case.parameters["port"])
-        client = ["qperf", "-lp", port, "-t", f"{float(case.parameters['time_s']):g}"]
+        client = ["qperf", "-lp", port, "-t", f"{float(case.parameters['time_s']):.15g}"]
         client += ["-m", str(case.parameters["message_bytes"])] if case.parameters["message_bytes"] else []
         return (peer_stage(case, ["qperf", "-lp", port], [*client, "{address0}", *_tests(case)], int(port)),)
 

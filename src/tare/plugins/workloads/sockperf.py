@@ -75,7 +75,7 @@ class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
         asked = case.parameters
         tcp = ["--tcp"] if asked["protocol"] == "tcp" else []
         client = ["sockperf", self.mode, "-i", "numeric:{address0}", "-p", str(asked["port"]), *tcp]
-        client += ["-m", str(asked["message_bytes"]), "-t", f"{float(asked['time_s']):g}"]
+        client += ["-m", str(asked["message_bytes"]), "-t", f"{float(asked['time_s']):.15g}"]
         client += ["--mps", str(asked["messages_per_s"])] if "messages_per_s" in asked else []
         server, protocol = ["sockperf", "server", "-p", str(asked["port"]), *tcp], str(asked["protocol"])
         return (peer_stage(case, server, client, int(asked["port"]), protocol),)
