@@ -60,7 +60,7 @@ def command(folder: Path, form: str | None, output: Path | None, redacted: tuple
 
 
 def _form_of(output: Path | None) -> str:
-    """Return the format that the name of a file ends in; CSV where it has no ending, and for standard output."""
+    """Return the format that a file's name ends in; CSV for a name without ending and for standard output."""
     ending = output.suffix.lower().removeprefix(".") if output else ""
     if ending and ending not in _FORMS:
         raise UsageError(
