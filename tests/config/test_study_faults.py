@@ -235,6 +235,16 @@ BROKEN: list[tuple[str, str]] = [
         "did you mean 'nodes'?",
     ),
     (
+        HEAD + "factors: {network: [host, overlay]}\nscaling: {strong: network}\n",
+        "study.yaml:4:19: scaling.strong: 'overlay', a level of network, is no number; scaling goes along numbers; "
+        "name a setting such as nodes, or a parameter of a kind that counts",
+    ),
+    (
+        HEAD + "factors: {nodes: [1, 2], network: [host, overlay]}\nscaling: {weak: [nodes, network]}\n",
+        "study.yaml:4:17: scaling.weak: 'overlay', a level of network, is no number; scaling goes along numbers; "
+        "name a setting such as nodes, or a parameter of a kind that counts",
+    ),
+    (
         HEAD + "telemetry: {perod: 1 s}\n",
         "study.yaml:3:13: telemetry.perod: unknown key 'perod'; did you mean 'period'?",
     ),
