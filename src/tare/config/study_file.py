@@ -173,6 +173,7 @@ class _StudyReader:
         declared: tuple[InlineDefinition, ...],
         vocabulary: Vocabulary,
     ) -> Study | None:
+        n_faults = len(self.faults.found)
         reader = LevelReader(vocabulary, self.faults)
         factors = reader.factors(child(root, "factors"), ("factors",))
         cases = reader.cases(child(root, "cases"), ("cases",))
@@ -180,10 +181,11 @@ class _StudyReader:
         own_software = {name: own.pop(name) for name in tuple(own) if vocabulary.is_software(name)}
         common = {**own, **self._common(root, reader)}
         levels = [*levels_of(factors, cases), Level(settings=common)]
+        is_whole = len(self.faults.found) == n_faults
         conditions = ConditionReader(vocabulary, self.faults, levels)
         exclude = conditions.exclusions(child(root, "exclude"), ("exclude",))
         where = conditions.read(child(root, "where"), ("where",))
-        references = ReferenceReader(vocabulary, self.faults, factors, levels)
+        references = ReferenceReader(vocabulary, self.faults, factors, levels, is_whole=is_whole)
         reference = references.read(child(root, "reference"))
         if not any(True for _ in named_workloads(root)):
             message = "no workload is named; add one, such as 'factors: {workload: [imb.pingpong]}'"
