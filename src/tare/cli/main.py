@@ -192,10 +192,10 @@ def make_group() -> click.Group:
         ) -> tuple[str | None, click.Command | None, list[str]]:
             name = args[0]
             if name not in COMMANDS and not name.startswith("-"):
-                import difflib
+                from tare.core.errors import nearest_name
 
-                near = difflib.get_close_matches(name, COMMANDS, n=1)
-                cure = f"did you mean {near[0]!r}?" if near else "see 'tare --help'."
+                near = nearest_name(name, COMMANDS)
+                cure = f"did you mean {near!r}?" if near else "see 'tare --help'."
                 raise click.UsageError(f"No such command {name!r}; {cure}", ctx)
             return super().resolve_command(ctx, args)
 
