@@ -151,7 +151,8 @@ def test_a_scatter_that_rounding_makes_is_no_claim() -> None:
     result = check(one, [fails("cv_ratio(time) < 0.9")])
     assert result.outcome is Outcome.UNDECIDED
     (judged,) = result.verdicts[0].judged
-    assert (judged.value, judged.low, judged.high) == (pytest.approx(row.ratio), None, None)
+    assert judged.value == pytest.approx(row.ratio)
+    assert (judged.low, judged.high) == (None, None)
     assert why_words(judged, result.confidence) == (
         "no interval: rounding of what was printed may have made or hidden all of a scatter"
     )
