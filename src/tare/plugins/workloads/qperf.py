@@ -82,8 +82,8 @@ _FACTS = {"msg_size": "bytes", "sock_buf_size": "socket_bytes", "mtu_size": "mtu
 _RATE = re.compile(r"(?P<prefix>[KMGT]?)(?P<what>B|b|bytes|bits|)/sec")
 
 
-_BROKEN = re.compile(rf"(?<!\w)(?:{'|'.join(_FIGURES)})\s+=\s")
-"""A value of a figure of merit, in a line that is not one value: another line became part of it."""
+_BROKEN = re.compile(rf"(?<!\w)(?:{'|'.join(_FIGURES)})\s+=\s|{_TEST.pattern}:")
+"""A value of a figure of merit or the head of a test, in a line that is not one value: lines became one."""
 
 
 class Qperf(PeerBenchmark, frozen=True, kw_only=True):
