@@ -10,6 +10,7 @@ from tare.core.units import write_number
 from tare.core.workload import Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.plugins.workloads.common.whole_seconds import whole_seconds_faults
 from tare.plugins.workloads.iperf3_output import Iperf3Log
 
 _FOMS = (
@@ -62,8 +63,9 @@ class Iperf3(PeerBenchmark, frozen=True, kw_only=True):
     """The workload of iperf3; its parameters set protocol and direction."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield a fault for each setting that iperf3 would refuse."""
+        """Yield a fault for each setting that iperf3 would refuse or silently change."""
         yield from super().faults(case)
+        yield from whole_seconds_faults(case, "iperf3", "time_s", "omit_s")
         if case.parameters["reverse"] and case.parameters["bidirectional"]:
             yield "reverse and bidirectional exclude each other; set reverse: false"
 

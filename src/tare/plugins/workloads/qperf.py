@@ -19,6 +19,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.plugins.workloads.common.whole_seconds import whole_seconds_faults
 
 _FOMS = (
     declare.higher("bandwidth", "GB/s", "10⁹ bytes per second that arrived", "test", is_primary=True),
@@ -93,8 +94,9 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
     message_bytes: int = 0
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield a fault for each setting that qperf would refuse."""
+        """Yield a fault for each setting that qperf would refuse or silently change."""
         yield from super().faults(case)
+        yield from whole_seconds_faults(case, "qperf", "time_s")
         if not _tests(case):
             yield "tests is empty; set tests: tcp_bw tcp_lat"
         for test in _tests(case):

@@ -22,6 +22,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.plugins.workloads.common.whole_seconds import whole_seconds_faults
 
 _HEADER_BYTES = 14
 """The smallest message: only a header (MsgHeader in message.h)."""
@@ -69,6 +70,11 @@ class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
     """A workload that runs sockperf's client in one mode."""
 
     mode: str
+
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield a fault for each setting that sockperf would refuse or silently change."""
+        yield from super().faults(case)
+        yield from whole_seconds_faults(case, "sockperf", "time_s")
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stage that starts server and client."""
