@@ -28,7 +28,7 @@ from tare.report.value_tables import ValueTable
 from tare.report.variants import Variant, Variants
 from tare.report.words.accounting import Account
 from tare.report.words.bounds import BoundRow
-from tare.report.words.numbers import visible
+from tare.report.words.failures import failure_words
 
 _LAST = 1000
 """The `order` of Tare's own sections: each comes after all others that stand after the same section."""
@@ -188,7 +188,7 @@ def made_sections(facts: SectionFacts) -> Iterator[MadeSection]:
         try:
             part = section.make(facts)
         except Exception as error:  # a plug-in may raise anything
-            why = visible(f"{type(error).__name__}: {error}")
+            why = failure_words(error)
             part = SectionText((Sentence(f"This section could not be made: {why}"),))
             section = section._replace(template=None)
         if part is not None:

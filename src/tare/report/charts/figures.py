@@ -22,6 +22,7 @@ from tare.report.charts.kind import MOST_PANELS, ChartFacts, ChartKind, ChartPar
 from tare.report.charts.painting import Painter, Picture
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.charts.requested import ChartRequest, requested_kind
+from tare.report.words.failures import failure_words
 from tare.report.words.numbers import visible
 
 _LOG = log.of("report")
@@ -88,7 +89,7 @@ def drawn_figures(facts: ChartFacts, requests: Sequence[ChartRequest], painter: 
         try:
             found = list(_figures(kind, facts, painter))
         except Exception as error:  # a plug-in may raise anything
-            why = visible(f"{type(error).__name__}: {error}")
+            why = failure_words(error)
             _LOG.warning("a chart could not be made", extra=fields(chart=kind.name, why=why), exc_info=True)
             faults.append(f"The chart “{visible(kind.name)}” could not be made: {why}.")
             continue
