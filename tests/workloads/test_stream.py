@@ -90,7 +90,7 @@ def test_rows_of_gpu_stream_are_read_by_gpu_and_block(corpus: Path) -> None:
         ("02-gke-1377B-short.out", "the output holds no table of STREAM"),
         (
             "07-virtualclient-invalid-metric-count.txt",
-            "the output holds 0 rows of copy for 1 copies of STREAM",
+            "the output holds 0 rows of copy for 1 copy of STREAM",
         ),
     ],
 )
@@ -136,19 +136,19 @@ def test_a_failed_validation_is_a_problem() -> None:
     parsed = parse(
         OUTPUT.replace("Solution Validates: avg error less than 1.000000e-13 on all three arrays", failed)
     )
-    assert parsed.problems == (f"STREAM's validation failed: {failed}", "STREAM validated 0 of 1 solutions")
+    assert parsed.problems == (f"STREAM's validation failed: {failed}", "STREAM validated 0 of 1 solution")
 
 
 def test_a_missing_validation_keeps_the_run_from_being_complete() -> None:
     parsed = parse(OUTPUT[: OUTPUT.index("Solution")])
-    assert (parsed.is_complete, parsed.problems) == (False, ("STREAM validated 0 of 1 solutions",))
+    assert (parsed.is_complete, parsed.problems) == (False, ("STREAM validated 0 of 1 solution",))
 
 
 @pytest.mark.parametrize("kernel", ["Copy", "Scale", "Add", "Triad"])
 def test_a_lost_row_keeps_the_run_from_being_complete(kernel: str) -> None:
     kept = [line for line in OUTPUT.splitlines(keepends=True) if not line.startswith(kernel)]
     parsed = parse("".join(kept))
-    assert parsed.problems == (f"the output holds 0 rows of {kernel.lower()} for 1 copies of STREAM",)
+    assert parsed.problems == (f"the output holds 0 rows of {kernel.lower()} for 1 copy of STREAM",)
     assert not parsed.is_complete
 
 

@@ -308,7 +308,6 @@ def _note(sides: _Sides) -> str:
             f"polls apart, the contender made {calls[1]:,.0f} MPI calls, and the reference {calls[0]:,.0f}"
         )
     if any(dropped):
-        notes.append(
-            f"waiting is not parted from transfer in {max(dropped):,} instances of collective operations"
-        )
+        instances = count(max(dropped), "instance", is_grouped=True)
+        notes.append(f"waiting is not parted from transfer in {instances} of collective operations")
     return "; ".join(notes)

@@ -286,8 +286,8 @@ class TextReader:
                 self.tables[-1].add(masters[-1])
             else:
                 yield (
-                    f"phase {name} has {count(len(group), 'result')} of {self.services} services and their "
-                    "master"
+                    f"phase {name} has {count(len(group), 'result')} of "
+                    f"{count(self.services, 'service')} and {'its' if self.services == 1 else 'their'} master"
                 )
 
 

@@ -13,6 +13,7 @@ from typing import Self
 import msgspec
 
 from tare.core.case import Case
+from tare.core.counting import count
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
@@ -210,7 +211,8 @@ class _Log(LogParser):
             findings.mixed(f"the tests are not those that were asked for, {' '.join(asked)}, in their order")
         found = {result.facts["bytes"] for result in self._results if "bytes" in result.facts}
         for other in sorted(found - {message_bytes}, key=str) if message_bytes else ():
-            findings.problem(f"qperf printed messages of {other} bytes, and {message_bytes} were asked for")
+            printed = count(int(other), "byte")
+            findings.problem(f"qperf printed messages of {printed}, and {message_bytes} were asked for")
         points = coordinates([{"test": result.test, **result.facts} for result in self._results])
         for result, point in zip(self._results, points, strict=True):
             size = {"bytes": result.facts["bytes"]} if "bytes" in result.facts else {}

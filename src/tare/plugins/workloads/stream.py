@@ -232,9 +232,10 @@ class _Log(LogParser):
         copies = max(self._heads, self._banners, self._versions, self._copies or 1)
         for kernel, rates in self._rates.items():
             if len(rates) != copies:
-                yield f"the output holds {count(len(rates), 'row')} of {kernel} for {copies} copies of STREAM"
+                held = count(len(rates), "row")
+                yield f"the output holds {held} of {kernel} for {count(copies, 'copy', 'copies')} of STREAM"
         if self._verdicts < self._versions:
-            yield f"STREAM validated {self._verdicts} of {self._versions} solutions"
+            yield f"STREAM validated {self._verdicts} of {count(self._versions, 'solution')}"
 
     def _gpu_faults(self) -> Iterator[str]:
         """Yield the rows that gpu_stream's tables lack."""
