@@ -204,3 +204,8 @@ def test_units_of_different_things_do_not_compare(unit: str, to: str) -> None:
 def test_of_units_that_are_not_known_none_is_called_wrong(unit: str, to: str) -> None:
     with pytest.raises(ValueError, match=f"{unit} cannot be converted to {to}; write the limit in {to}"):
         convert(1, unit, to)
+
+
+@pytest.mark.parametrize("limit", ["1234567", "1234567.5", "0.30000000000000004", "2.5"])
+def test_a_bound_has_all_digits_of_its_limit(limit: str) -> None:
+    assert bound(f"value(iops) < {limit}").text == f"value(iops) < {limit}"

@@ -201,6 +201,7 @@ def test_a_count_has_no_unit() -> None:
     assert levels(row) == ("7.002", "9.002")
     assert {measured_words(one)[:4] for one in judged(campaign, "value(errors) > 20")} == {"7.00", "9.00"}
     assert {limit_words(one) for one in judged(campaign, "value(errors) > 20")} == {"20"}
+    assert {limit_words(one) for one in judged(campaign, "value(errors) > 1234567")} == {"1234567"}
 
 
 def test_series_that_could_not_be_tested_are_not_counted_as_tested() -> None:

@@ -12,6 +12,7 @@ import re
 import msgspec
 
 from tare.core.errors import UsageError
+from tare.core.units import write_number
 
 
 class Function(enum.StrEnum):
@@ -102,7 +103,8 @@ class Bound(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def text(self) -> str:
         """Return the bound in the syntax of a rule."""
-        return f"{self.call.text} {self.op} {self.limit:g}{' ' if self.unit else ''}{self.unit}"
+        limit = " ".join(filter(None, (write_number(self.limit), self.unit)))
+        return f"{self.call.text} {self.op} {limit}"
 
 
 class Group(msgspec.Struct, frozen=True):

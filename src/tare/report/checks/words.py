@@ -60,7 +60,8 @@ def in_compare(one: CheckedComparison) -> str:
 def limit_words(one: CheckedComparison) -> str:
     """Return the limit in the unit of the limited value: ``5 %``, ``−5 %`` for a rate, ``2.5 us``."""
     if one.function.is_figure or one.unit != "%":
-        return f"{one.limit:.6g} {one.unit}" if one.unit not in ("", "1") else f"{one.limit:.6g}"
+        text = f"{one.limit:.{15 if one.limit.is_integer() else 9}g}"
+        return f"{text} {one.unit}" if one.unit not in ("", "1") else text
     limit = -one.limit if one.is_turned else one.limit
     return f"{limit * 100 + 0.0:.6g} %".replace("-", "−")
 
