@@ -233,3 +233,10 @@ def test_a_plan_carries_what_scales_and_older_plans_are_still_read() -> None:
 def test_without_any_run_there_is_nothing_to_report() -> None:
     campaign = make_application({"host": usl()}, (1, 2), missing=[("host", 1), ("host", 2)])
     assert scalings(campaign) == []
+
+
+def test_scales_of_many_digits_are_named_with_all_of_them() -> None:
+    one = make_application({"host": usl(6, 0.0, 0.0)}, (1048576, 2097152), blocks=3, noise=0.001)
+    message = "p-ref 1048577: no case has this scale; choose from 1048576, 2097152"
+    with pytest.raises(UsageError, match=message):
+        scalings(one, p_ref=1048577)

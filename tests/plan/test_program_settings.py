@@ -169,3 +169,17 @@ def test_long_times_and_rates_of_the_networks_tools_keep_their_digits() -> None:
     text = " ".join(argv)
     assert "-t 1234567 " in text
     assert "-b 1234567.5M" in text
+
+
+def test_the_least_value_of_a_parameter_is_named_with_all_its_digits() -> None:
+    text = """\
+workload: mine
+factors: {x: [1]}
+workloads:
+  mine:
+    command: run {x}
+    parameters: {x: {kind: whole number, minimum: 1234567}}
+    foms: [{name: rate, unit: 1/s, better: higher, regex: "rate ([0-9]+)"}]
+"""
+    (fault,) = faults(text)
+    assert fault.endswith("factors.x[0]: 1 is too small for x; use 1234567 or more")

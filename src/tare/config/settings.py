@@ -15,7 +15,7 @@ from tare.core.program import PROGRAM_SETTINGS, all_parameters, checked_setting
 from tare.core.site import Site
 from tare.core.software import SOFTWARE_SETTINGS
 from tare.core.study import DESIGN_SETTINGS
-from tare.core.units import Dimension, parse_bytes, parse_quantity
+from tare.core.units import Dimension, parse_bytes, parse_quantity, write_number
 from tare.core.values import Scalar
 from tare.core.workload import Parameter, ParameterKind, Workload
 
@@ -247,7 +247,7 @@ def convert(parameter: Parameter, node: ScalarNode) -> Scalar:
         raise ValueError(f"{_text(node)} is no choice of {parameter.name}; {nearest(node.text, choices)}")
     if parameter.minimum is not None and isinstance(value, (int, float)) and value < parameter.minimum:
         raise ValueError(
-            f"{_text(node)} is too small for {parameter.name}; use {parameter.minimum:g} or more"
+            f"{_text(node)} is too small for {parameter.name}; use {write_number(parameter.minimum)} or more"
         )
     return value
 

@@ -64,7 +64,7 @@ def _too_long(new: Sequence[Case], every: Sequence[Case], study: Study, site: Si
         if options.is_packed:
             cure += ", or 'mode: job' in the site"
         message = (
-            f"with time-outs of {study.timeout_s:g} s, {what} on platform {name} has a time limit of "
+            f"with time-outs of {study.timeout_s:.15g} s, {what} on platform {name} has a time limit of "
             f"{minutes} min, and site {site.name} takes {most} at most (max_minutes); {cure}"
         )
         yield study.fault(study.origins.get("timeout") or study.origins.get("site"), message)

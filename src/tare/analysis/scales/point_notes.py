@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tare.analysis.verdicts.row_notes import NOT_TOGETHER, OF_ZEROS, unresolved_words
+from tare.core.units import write_number
 from tare.stats.intervals import MIN_BLOCKS
 from tare.stats.ratios import Design
 from tare.stats.scaling import Scaled
@@ -32,7 +33,7 @@ def pair_words(grown: Scaled, column: int, scale: float, p_ref: float | None, be
     ):
         if base is not None and np.isfinite(unresolved[column]):
             why = unresolved_words(f"{unresolved[column]:.2f}", int(ratio.n_blocks[column]))
-            return f"next to {base:g}, {why}"
+            return f"next to {write_number(base)}, {why}"
     if found is Design.NONE and p_ref is not None:
         return NOT_TOGETHER
     if Design.ARITHMETIC in (found, grown.gain.design[column]):
@@ -46,5 +47,5 @@ def curve_note(reference: float | None, p_ref: float | None, along: str) -> str:
         return "nothing is measured yet"
     if p_ref is None:
         noun = along.removesuffix("s") if reference == 1 and along in ("nodes", "ranks", "threads") else along
-        return f"not measured at {reference:g} {noun}, to which speedups refer"
+        return f"not measured at {write_number(reference)} {noun}, to which speedups refer"
     return ""

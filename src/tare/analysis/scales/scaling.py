@@ -26,7 +26,7 @@ from tare.core.errors import UsageError
 from tare.core.interval import Bounded
 from tare.core.plan import Plan
 from tare.core.scaling import EfficientRange, Law, ScalingCurve, ScalingKind, ScalingPoint
-from tare.core.units import is_elapsed_unit
+from tare.core.units import is_elapsed_unit, write_number
 from tare.core.workload import Better
 from tare.stats.estimates import Estimates, estimate
 from tare.stats.intervals import CONFIDENCE, Floats
@@ -79,8 +79,8 @@ def scalings(
     if p_ref is not None and subjects:
         known = sorted({scale for one in subjects for scale in one.scales})
         if p_ref not in known:
-            choice = ", ".join(f"{scale:g}" for scale in known)
-            raise UsageError(f"p-ref {p_ref:g}: no case has this scale; choose from {choice}")
+            choice = ", ".join(write_number(scale) for scale in known)
+            raise UsageError(f"p-ref {write_number(p_ref)}: no case has this scale; choose from {choice}")
     scales = _reference_scales(subjects, table, campaign.plan)
     missing = MissingValues(campaign)
     return [

@@ -10,6 +10,7 @@ import click
 from tare.core.campaign import Campaign
 from tare.core.plan import Plan
 from tare.core.scaling import ScalingCurve, ScalingKind
+from tare.core.units import write_number
 from tare.terminal.output import echo, json_option, plain, print_json, print_table
 
 
@@ -105,7 +106,7 @@ def _print(group: Sequence[ScalingCurve], plan: Plan) -> None:
     rows = [
         [
             *(plan.written(name, curve.settings.get(name, ""), curve.workload) for name in places),
-            f"{point.scale:g}",
+            write_number(point.scale),
             plain(measured(point.value, curve.unit)),
             plain(speedup_words(curve, point)),
             plain(efficiency_words(curve, point)),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tare.core.case import Case, Layout
-from tare.core.units import format_bytes
+from tare.core.units import format_bytes, write_number
 from tare.core.values import Scalar
 from tare.core.workload import Parameter, ParameterKind, Workload
 from tare.terminal.output import echo, json_option, print_json, print_table
@@ -114,7 +114,7 @@ def _kind(parameter: Parameter) -> str:
     """Return the values that a parameter may have, as text."""
     if parameter.choices:
         return "one of " + ", ".join(map(str, parameter.choices))
-    least = "" if parameter.minimum is None else f", {parameter.minimum:g} or more"
+    least = "" if parameter.minimum is None else f", {write_number(parameter.minimum)} or more"
     return f"{parameter.kind}{least}"
 
 
@@ -126,9 +126,9 @@ def _default(parameter: Parameter) -> str:
     if parameter.kind is ParameterKind.BYTES and isinstance(value, (int, float)):
         return format_bytes(value).replace(" ", "")
     if parameter.kind is ParameterKind.SECONDS and isinstance(value, (int, float)):
-        return f"{value:g} s"
+        return f"{value:.15g} s"
     if parameter.kind is ParameterKind.FRACTION and isinstance(value, (int, float)):
-        return f"{100 * value:g} %"
+        return f"{100 * value:.15g} %"
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from tare.analysis.verdicts.timed_out_runs import timed_out_words
 from tare.core.interval import Bounded
 from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint, ScalingResult
+from tare.core.units import write_number
 from tare.core.values import Settings
 from tare.core.workload import ParameterKind
 from tare.report.words.numbers import (
@@ -145,7 +146,7 @@ def _growth(curve: ScalingCurve) -> str:
     fast = "as fast" if curve.kind is ScalingKind.STRONG else "the throughput"
     where = scale_words(curve.along, last.scale)
     return (
-        f"{factor(last.speedup)} {fast} on {where} as on {curve.p_ref:g}, an efficiency of "
+        f"{factor(last.speedup)} {fast} on {where} as on {write_number(curve.p_ref)}, an efficiency of "
         f"{share(last.efficiency)}{_lack(last)}."
     )
 
@@ -173,8 +174,8 @@ def _lasting(curve: ScalingCurve) -> str:
         if one.scale == curve.p_ref:
             parts.append(_below_words(curve, beyond, one.floor))
             continue
-        is_sure = one.certain_scale is None or one.certain_scale == one.scale
-        surely = "" if is_sure else f" (surely up to {one.certain_scale:g})"
+        sure = one.certain_scale
+        surely = "" if sure is None or sure == one.scale else f" (surely up to {write_number(sure)})"
         reach = "to the last" if one.scale == largest else f"up to {scale_words(curve.along, one.scale)}"
         stays = "seems to stay" if one.certain_scale is None else "stays"
         verb = "" if parts and parts[-1].startswith(stays) else f"{stays} "
@@ -196,7 +197,7 @@ def _below_words(curve: ScalingCurve, beyond: Sequence[float], floor: float) -> 
     where = scale_words(curve.along, first)
     if not again:
         return f"{found} from {where} on"
-    reached = listed([*(f"{scale:g}" for scale in again[:-1]), scale_words(curve.along, again[-1])])
+    reached = listed([*(write_number(scale) for scale in again[:-1]), scale_words(curve.along, again[-1])])
     return f"{found} at {where} but not at {reached}"
 
 
@@ -220,7 +221,7 @@ def _findings(curve: ScalingCurve) -> list[str]:
         for one in point.remarks:
             if one.finding is ScalingResult.NEGATIVE and earlier is not None:
                 verb = "is" if one.is_certain else "seems"
-                step = f"from {earlier.scale:g} to {scale_words(curve.along, point.scale)}"
+                step = f"from {write_number(earlier.scale)} to {scale_words(curve.along, point.scale)}"
                 found.append(
                     f"Scaling {verb} negative {step}: throughput {factor(point.gain)}{_lack(point)}."
                 )
@@ -246,7 +247,7 @@ def _knee(curve: ScalingCurve) -> str:
     if fit.knee.value < smallest:
         peak = f"{scale_words(curve.along, smallest)}, the smallest that was measured, or below"
         return f"The USL puts the peak of throughput at {peak}{_misfit_warning(fit)}."
-    beyond = f", beyond the {largest:g} that were measured" if fit.knee.value > largest else ""
+    beyond = f", beyond the {write_number(largest)} that were measured" if fit.knee.value > largest else ""
     open_end = ", if there is one" if fit.knee.low is not None and fit.knee.high is None else ""
     peak = f"{scale_words(curve.along, _to_three_digits(fit.knee.value))}{SPACE}{span(fit.knee)}".rstrip()
     return f"The USL puts the peak of throughput at {peak}{open_end}{beyond}{_misfit_warning(fit)}."
