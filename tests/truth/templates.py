@@ -90,8 +90,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Each number is of one figure of one workload: of the message sizes that it names, or of all\.",
         r"Scales are averaged only where each has the same verdict\.",
         r"Equivalent: the whole interval lies within ± [\d.]+ %(?:, from −[\d.]+ % to \+[\d.]+ %)?\.",
-        r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which \d+ "
-        r"(?:blocks|runs) cannot show(?:; (?:"
+        r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which "
+        r"\d+(?: to \d+)? (?:blocks|runs) cannot show(?:; (?:"
         rf"(?:the|no) verdicts?{_FEW} holds?|(?:all \d+|both) verdicts{_FEW} hold|"
         rf"\d+ of \d+ verdicts{_FEW} holds?) "
         r"without that, where (?:blocks|runs) resemble the one before by up to [\d.]+)?\.",
