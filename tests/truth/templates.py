@@ -104,6 +104,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"The runs were made in \d+ sessions: session 1, {_WHEN}, with \d+ measured runs?(?:; session \d+, "
         rf"{_WHEN}, with \d+ measured runs?)+\.",
         r"Between them lay [\d hmins.]+\.",
+        r"The outputs of \d+ runs? of the campaign \S+ were read anew on [\d-]+ \(tare reparse\): "
+        r"\d+ runs? (?:was|were) of another state before\.",
         r"Only runs of one block and one session are paired"
         r"(?:; what did not run together is compared unpaired, as was asked for)?\.",
         r"(?:The pass|Each of \d+ passes) over (?:the )?cases of a block began its runs in the order "

@@ -40,6 +40,7 @@ COMMANDS = {
     "export": "Write every measurement as one row: CSV, JSON or Parquet.",
     "import": "Make a campaign from existing output of a workload.",
     "published": "List published results, or make a campaign from them.",
+    "reparse": "Read the figures of a campaign anew from its outputs, as a mended study says.",
     "parse": "Read figures of merit from existing output of a workload.",
     "workloads": "List the workloads, or describe one.",
     "lab": "Build, enter and remove a cluster on this machine.",

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.core.attempt import Attempt, State
-from tare.core.campaign import Campaign, Environment
+from tare.core.campaign import Campaign, Environment, Reparse
 from tare.core.case import Pass
 from tare.core.collection import no_collection
 from tare.core.errors import CampaignError, NoCampaign, UsageError
@@ -48,6 +48,7 @@ from tare.storage.telemetry import read_means
 JOURNAL = "journal.jsonl"
 PLAN = "plan.json"
 ENVIRONMENTS = "environments"
+REPARSE = "reparse.json"
 
 
 _ATTEMPT = re.compile(r"attempts/(?P<case>[^/]+)/(?P<block>0|-?[1-9]\d{0,8})\.(?P<attempt>[1-9]\d{0,8})")
@@ -106,6 +107,12 @@ def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
         for name, text in texts.items():
             SafeFolder(folder, name).replace(text.encode())
         SafeFolder(folder, PLAN).replace(msgspec.json.format(msgspec.json.encode(plan), indent=1))
+
+
+def store_reparse(folder: Path, record: Reparse) -> None:
+    """Write where the figures of the campaign in `folder` were read anew from."""
+    with CampaignError.for_files(folder):
+        SafeFolder(folder, REPARSE).replace(msgspec.json.encode(record))
 
 
 def read_plan(folder: Path) -> Plan:
@@ -173,6 +180,7 @@ def read_campaign(folder: Path) -> Campaign:
         sessions=tuple(state.session_reader.sessions),
         environments=_read_environments(folder),
         is_running=is_running,
+        reparse=read_json(SafeFolder(folder, REPARSE), Reparse, "delete it"),
     )
 
 
