@@ -93,9 +93,12 @@ def _require_new(out: Path) -> None:
 @contextmanager
 def _new_folder(out: Path) -> Iterator[Path]:
     """Yield a folder beside `out` that becomes `out` at the end; nothing is left of it after an error."""
-    with CampaignError.for_files(out):
+    try:
         out.parent.mkdir(parents=True, exist_ok=True)
         folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    except OSError as error:
+        raise UsageError(f"{out} cannot be made: {error.strerror}; choose another --out") from error
+    with CampaignError.for_files(out):
         try:
             folder.chmod(0o777 & ~_umask())
             yield folder

@@ -202,6 +202,13 @@ def test_a_folder_that_holds_something_is_never_replaced(
     assert os.stat(new).st_mode & 0o777 == 0o777 & ~umask()  # noqa: PTH116
 
 
+def test_a_folder_that_cannot_be_made_is_named(misread: Path, tmp_path: Path, tare_here: Tare) -> None:
+    study = write(tmp_path / "right.yaml", RIGHT)
+    for place in ("/proc/new", study / "new"):
+        ended = tare_here("reparse", misread, study, "--out", place)
+        assert (ended.returncode, f"{place} cannot be made: " in ended.stderr) == (2, True), ended.stderr
+
+
 def umask() -> int:
     now = os.umask(0)
     os.umask(now)
