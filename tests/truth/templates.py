@@ -48,6 +48,10 @@ NOTES = (
 """What stands beside a row, joined by semicolons."""
 
 _NOTE = "(?:" + "|".join(NOTES) + ")"
+_OF_SOME = (
+    rf"(?:(?:in \d+ of \d+ cases, )?{_NOTE}|\d+ more case has a note in the tables|"
+    r"\d+ more cases have notes in the tables)"
+)
 _RUNS = r"\d+ (?:further )?(?:runs?|attempts?)"
 _WHEN = r"\d{4}-\d\d-\d\d \d\d:\d\d to (?:\d{4}-\d\d-\d\d )?\d\d:\d\d UTC"
 _SESSION_CHANGE = (
@@ -73,7 +77,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\d+ blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
         r"undecided), if ratio and noise stay as they are\.",
         "The undecided lie too near the margin for any sensible number of blocks to settle them.",
-        rf"On {FIGURES}: {_NOTE}(?:; {_NOTE})*\.",
+        rf"On {FIGURES}: {_OF_SOME}(?:; {_OF_SOME})*\.",
         rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % "
         r"of the runs\.",
         rf"Over all sizes {FIGURES} is (?:worse|better): .+\.",
