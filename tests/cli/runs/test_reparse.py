@@ -81,6 +81,18 @@ def test_what_a_wrong_regex_left_invalid_is_done_and_nothing_runs(
     assert "equivalent" in tare_here("compare", new).stdout
 
 
+def test_a_study_that_reads_otherwise_is_told_to_read_anew(
+    misread: Path, tmp_path: Path, tare_here: Tare
+) -> None:
+    refused = tare_here("run", write(tmp_path / "right.yaml", RIGHT), "--out", misread)
+    assert refused.returncode == 2
+    assert f"without a run: tare reparse {misread} STUDY --out DIR" in refused.stderr
+    other = write(tmp_path / "other.yaml", RIGHT)
+    other.write_text(other.read_text().replace("echo value: 1.5", "echo value: 1.6"))
+    refused = tare_here("run", other, "--out", misread)
+    assert (refused.returncode, "reparse" in refused.stderr) == (2, False), "its programs differ, too"
+
+
 def test_the_new_campaign_goes_on_and_says_where_its_figures_come_from(
     misread: Path, tmp_path: Path, tare_here: Tare
 ) -> None:
