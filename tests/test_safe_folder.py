@@ -7,6 +7,7 @@ import gzip
 import os
 import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +282,20 @@ def test_below_a_folder_that_is_kept_open_no_link_is_followed(root: Path, outsid
             with pytest.raises(OSError, match="link"):
                 (kept / name).read()
         assert kept.files_and_folders() == ([], [])
+
+
+@pytest.mark.parametrize("act", ["make_folder", "create", "remove", "rename", "link"])
+def test_an_error_names_the_path_from_the_root(root: Path, act: str) -> None:
+    (root / "inner" / "taken").mkdir(parents=True)
+    (root / "inner" / "file").write_text("")
+    inner = SafeFolder(root, "inner")
+    actions: dict[str, Callable[[], object]] = {
+        "make_folder": (inner / ("n" * 300)).make_folder,
+        "create": (inner / "taken").create,
+        "remove": (inner / "taken").remove,
+        "rename": lambda: (inner / "file").rename("taken"),
+        "link": lambda: (inner / "taken").link(root / "inner" / "file"),
+    }
+    with pytest.raises(OSError, match=r"too long|a folder, not a file") as caught:
+        actions[act]()
+    assert caught.value.filename == str(root / "inner" / ("n" * 300 if act == "make_folder" else "taken"))

@@ -214,7 +214,7 @@ class SafeFolder:
     def create(self) -> int:
         """Return a descriptor of a new, empty file that replaces what had its name; the caller closes it."""
         with self._opened_parent() as parent:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError), self._describing(parent):
                 os.unlink(self.name, dir_fd=parent)
             return self._open_in(parent, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
@@ -242,8 +242,9 @@ class SafeFolder:
 
     def rename(self, name: str) -> None:
         """Give the file another name in its folder; it replaces what had that name (rename(2))."""
-        with self._opened_parent() as parent:
-            os.rename(self.name, _parts(name)[0], src_dir_fd=parent, dst_dir_fd=parent)
+        target = self._at(*self.parts[:-1], _parts(name)[0])
+        with self._opened_parent() as parent, target._describing(parent):
+            os.rename(self.name, target.name, src_dir_fd=parent, dst_dir_fd=parent)
 
     def make_folder(self, *, is_fresh: bool = False) -> None:
         """Make the folder and its parents. Raises FileExistsError if `is_fresh` and the folder exists."""
@@ -256,17 +257,19 @@ class SafeFolder:
         with self._made_parent() as parent:
             try:
                 os.mkdir(self.name, dir_fd=parent)
-            except FileExistsError as error:
-                if is_fresh:
-                    raise self._described(error, parent) from None
-            try:
-                os.close(os.open(self.name, _FOLDER, dir_fd=parent))  # what is there is a folder, and no link
             except OSError as error:
-                raise self._described(error, parent) from None
+                if is_fresh or not isinstance(error, FileExistsError):
+                    raise self._described(error, parent) from None
+            with self._describing(parent):
+                os.close(os.open(self.name, _FOLDER, dir_fd=parent))  # what is there is a folder, and no link
 
     def remove(self) -> None:
         """Remove the file, or the link itself; do nothing if it does not exist."""
-        with contextlib.suppress(FileNotFoundError), self._opened_parent() as parent:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            self._opened_parent() as parent,
+            self._describing(parent),
+        ):
             os.unlink(self.name, dir_fd=parent)
 
     def status(self) -> os.stat_result:
@@ -362,6 +365,14 @@ class SafeFolder:
             except BaseException:
                 self._remove(draft, parent)
                 raise
+
+    @contextlib.contextmanager
+    def _describing(self, parent: int) -> Iterator[None]:
+        """Describe an OSError that is raised while entered."""
+        try:
+            yield
+        except OSError as error:
+            raise self._described(error, parent) from None
 
     def _described(self, error: OSError, parent: int) -> OSError:
         """Return `error` with this name, and with the kind of file that has the name if that is the cause."""
