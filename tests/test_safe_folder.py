@@ -125,6 +125,15 @@ def test_what_does_not_unpack_is_reported(root: Path, data: bytes) -> None:
         assert SafeFolder(root, "t.gz").unpack() == b""
 
 
+def test_zeros_behind_what_is_packed_cost_nothing(root: Path) -> None:
+    """They take no disk, so that gigabytes come in a small archive. Read one by one, they took minutes."""
+    (root / "t.gz").write_bytes(gzip.compress(b"whole") + bytes(1_000_000))
+    assert SafeFolder(root, "t.gz").unpack() == b"whole"
+    os.truncate(root / "t.gz", 10**12)
+    with pytest.raises(OSError, match="more than the 256 MiB"):
+        SafeFolder(root, "t.gz").unpack()
+
+
 def test_packed_files_in_a_row_unpack_whole(root: Path) -> None:
     (root / "t.gz").write_bytes(gzip.compress(b"one ") + gzip.compress(b"two"))
     assert SafeFolder(root, "t.gz").unpack() == b"one two"

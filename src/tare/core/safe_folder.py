@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fnmatch
-import gzip
 import io
 import os
 import secrets
@@ -24,6 +23,7 @@ from typing import NamedTuple
 
 from tare.core.descriptors import Opened, write_all
 from tare.core.errors import UnreadableFile
+from tare.core.gzip_members import unpack
 from tare.core.named_file import NamedFile, named
 from tare.core.units import format_bytes
 
@@ -200,12 +200,11 @@ class SafeFolder:
     def unpack(self, limit: int = MOST_BYTES) -> bytes:
         """Return the content of a gzip file (RFC 1952).
 
-        Raises OSError: EFBIG above `limit` bytes, EBADMSG.
+        Raises OSError: EFBIG above `limit` bytes, packed or not, and EBADMSG.
         """
         try:
-            with self.reader() as file, gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
-                data = unpacked.read(limit + 1)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            data = unpack(self.read(limit), limit + 1)
+        except zlib.error as error:
             raise self._error(errno.EBADMSG, f"damaged ({error})") from error
         if len(data) > limit:
             raise self._too_large(limit)
