@@ -123,8 +123,9 @@ def _tell(error: BaseException) -> int:
         error = UsageError(f"{error.filename}: {error.strerror}; shorten it")
     if isinstance(error, UnreadableFile):
         error = InfrastructureError(f"{error.filename}: cannot read: {error.strerror}")
-    if isinstance(error, OSError) and error.errno in STORAGE_FAULTS and error.filename:
-        error = InfrastructureError(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    if isinstance(error, OSError) and error.errno in STORAGE_FAULTS:
+        where = os.fsdecode(error.filename) if error.filename else "a file cannot be read or written"
+        error = InfrastructureError(f"{where}: {error.strerror}")
     if lacking := _lacking(error):
         error = InfrastructureError(lacking)
     if not isinstance(error, TareError):

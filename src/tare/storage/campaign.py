@@ -59,6 +59,15 @@ def is_campaign(folder: Path) -> bool:
     return SafeFolder(folder, PLAN).is_file()
 
 
+def is_begun(folder: Path) -> bool:
+    """Return whether `folder` holds what a campaign has before its plan is written: an empty journal first.
+
+    So a command leaves it that is killed at that time.
+    """
+    journal = SafeFolder(folder, JOURNAL)
+    return not is_campaign(folder) and journal.is_file() and journal.status().st_size == 0
+
+
 def file_numbers(folder: Path) -> str:
     """Return the inode numbers of a campaign's folder and journal; empty if it has no journal.
 
@@ -125,6 +134,8 @@ def read_plan(folder: Path) -> Plan:
         missing = os.strerror(errno.ENOENT)
         if not SafeFolder(folder, JOURNAL).exists():
             raise NoCampaign(folder, f"{PLAN}: {missing}")
+        if is_begun(folder):
+            raise NoCampaign(folder, f"{PLAN} is not written yet")
         raise CampaignError(f"{folder / PLAN}: {missing}; restore it from a copy")
     if fault := _fault_of(plan):
         raise CampaignError(f"{folder / PLAN}: damaged ({fault}); restore it")
