@@ -19,6 +19,7 @@ from tare.analysis.verdicts.variability import variabilities
 from tare.core.attempt import Series
 from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict
+from tare.report.checks.words import why_words
 from truth.campaigns import Figure, Truth, by_level, campaign
 from truth.claims import tally
 from truth.noise import lognormal
@@ -141,17 +142,30 @@ def test_a_scatter_that_rounding_makes_is_no_claim() -> None:
         blocks=30,
         decimals=2,
     )
-    (row,) = variabilities(campaign(truth))
+    one = campaign(truth)
+    (row,) = variabilities(one)
     assert row.ratio is not None
     assert row.ratio < 0.5
     assert row.verdict is Verdict.UNDECIDED
     assert row.low is None
+    result = check(one, [fails("cv_ratio(time) < 0.9")])
+    assert result.outcome is Outcome.UNDECIDED
+    (judged,) = result.verdicts[0].judged
+    assert judged.value == pytest.approx(row.ratio)
+    assert (judged.low, judged.high) == (None, None)
+    assert why_words(judged, result.confidence) == (
+        "no interval: rounding of what was printed may have made or hidden all of a scatter"
+    )
 
 
 def test_a_scatter_that_many_digits_show_is_claimed() -> None:
     truth = Truth(noise=lognormal(0.01), contender_noise=lognormal(0.1), blocks=30, decimals=3)
-    (row,) = variabilities(campaign(truth))
+    one = campaign(truth)
+    (row,) = variabilities(one)
     assert row.verdict is Verdict.WORSE
+    (judged,) = check(one, [fails("cv_ratio() > 1.2")]).verdicts[0].judged
+    assert (judged.low, judged.high) == pytest.approx((row.low, row.high))
+    assert judged.outcome is Outcome.FAIL
 
 
 def test_equal_printed_values_are_no_proof_that_nothing_scatters() -> None:

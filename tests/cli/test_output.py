@@ -5,10 +5,12 @@ from __future__ import annotations
 import io
 import json
 import sys
+from collections.abc import Sequence
 from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 
 from tare.cli.main import make_group
 from tare.core.attempt import Attempt, State
@@ -114,13 +116,17 @@ WIDE = (
 )
 
 
-def shown_at(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def shown_at(
+    width: int,
+    monkeypatch: pytest.MonkeyPatch,
+    table: tuple[Sequence[str], Sequence[Sequence[str]]] = WIDE,
+) -> list[str]:
     """Return the lines of a table on a terminal of so many characters."""
     shown = Terminal()
     monkeypatch.setattr(sys, "stdout", shown)
     monkeypatch.setenv("COLUMNS", str(width))
     monkeypatch.setenv("NO_COLOR", "1")
-    print_table(*WIDE, numeric=frozenset({"n"}))
+    print_table(*table, numeric=frozenset({"n"}))
     return shown.getvalue().splitlines()
 
 
@@ -144,3 +150,30 @@ def test_rows_are_stacked_where_no_room_is_left_for_the_last_column(monkeypatch:
     words = " ".join(" ".join(lines).split())
     assert "verdict ▲ worse: so in the mean over all of them, but better at 1 B and 64 B" in words
     assert lines[-4:-1] == ["macvlan", "  n                5", "  verdict          ≈ equivalent"]
+
+
+def test_wide_and_combining_characters_leave_the_columns_aligned(capsys: pytest.CaptureFixture[str]) -> None:
+    rows = [("日本", "1", "x"), ("cafe\u0301", "22", "x"), ("plain ±", "333", "x")]
+    print_table(("study", "n", "end"), rows, frozenset({"n"}))
+    assert capsys.readouterr().out.splitlines() == [
+        "study      n  end",
+        "日本       1  x",
+        "cafe\u0301      22  x",
+        "plain ±  333  x",
+    ]
+    print_table(("日本", "n", "end"), [("a", "1", "x")], frozenset({"n"}))
+    assert capsys.readouterr().out.splitlines() == ["日本  n  end", "a     1  x"]
+
+
+def test_cells_of_wide_characters_are_folded_to_their_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    table = (("case", "日本"), [("a", "日本語 " * 8), ("日本", "x " * 20)])
+    folded = shown_at(30, monkeypatch, table)
+    assert max(map(cell_len, folded)) <= 30
+    assert [line for line in folded if not line.startswith(" ")] == [
+        "case  日本",
+        "a     日本語 日本語 日本語",
+        "日本  x x x x x x x x x x x x",
+    ]
+    stacked = shown_at(20, monkeypatch, table)
+    assert max(map(cell_len, stacked)) <= 24
+    assert stacked[:3] == ["a", "  日本  日本語 日本語", "        日本語 日本語"]

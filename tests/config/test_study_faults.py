@@ -235,12 +235,69 @@ BROKEN: list[tuple[str, str]] = [
         "did you mean 'nodes'?",
     ),
     (
+        HEAD + "factors: {network: [host, overlay]}\nscaling: {strong: network}\n",
+        "study.yaml:4:19: scaling.strong: 'overlay', a level of network, is no number; scaling goes along numbers; "
+        "name a setting such as nodes, or a parameter of a kind that counts",
+    ),
+    (
+        HEAD + "factors: {nodes: [1, 2], network: [host, overlay]}\nscaling: {weak: [nodes, network]}\n",
+        "study.yaml:4:17: scaling.weak: 'overlay', a level of network, is no number; scaling goes along numbers; "
+        "name a setting such as nodes, or a parameter of a kind that counts",
+    ),
+    (
         HEAD + "telemetry: {perod: 1 s}\n",
         "study.yaml:3:13: telemetry.perod: unknown key 'perod'; did you mean 'period'?",
     ),
     ("- study: s\n", MEANT_OTHERWISE),
     ("only text\n", MEANT_OTHERWISE),
 ]
+
+
+NO_WORKLOAD = "there is no workload 'gromcas.water'; did you mean 'gromacs.water'?"
+
+CONSEQUENCES: list[tuple[str, str]] = [
+    (
+        "study: s\nworkload: gromcas.water\nfactors: {size: [1, 2]}\nreference: {size: 1}\n",
+        f"study.yaml:2:11: workload: {NO_WORKLOAD}",
+    ),
+    (
+        "study: s\nfactors: {workload: [gromcas.water, hpcg], size: [1, 2]}\nwhere: size > 1\nexclude: [{size: 2}]\n"
+        "reference: {workload: gromacs.water}\nscaling: {weak: [size, ranks]}\n",
+        f"study.yaml:2:22: factors.workload[0]: {NO_WORKLOAD}",
+    ),
+    (
+        "study: s\ncases: [{workload: gromcas.water, size: 1}, {workload: hpcg, nx: 3}]\nreference: {size: 1}\n",
+        f"study.yaml:2:20: cases[0].workload: {NO_WORKLOAD}",
+    ),
+    (
+        "study: s\nworkload: espresso\nfactors: {anything: [1, 2]}\nwhere: anything > 1\nargs: -x\n",
+        "study.yaml:2:11: workload: there is no workload 'espresso'; use one of imb.pingpong, imb.alltoall, "
+        "osu.alltoall, hpcg, hpcc, iperf, qperf, gromacs.water, specfem3d_globe, elbencho.read, wrf.conus-2.5km, "
+        "namd.stmv, …",
+    ),
+    (
+        HEAD + "factors: {nodes: [0, 2]}\nreference: {nodes: 1}\n",
+        "study.yaml:3:19: factors.nodes[0]: 0 is not a node count; use 1 or more",
+    ),
+    (
+        HEAD + "factors: {net: [{network: hst, name: a}, {network: host, name: b}]}\nreference: {net: a}\n",
+        "study.yaml:3:27: factors.net[0].network: site double has no network 'hst'; did you mean 'host'?",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "message"), CONSEQUENCES)
+def test_what_only_follows_from_a_fault_is_no_fault_of_its_own(text: str, message: str) -> None:
+    assert faults_of(text) == [message]
+
+
+def test_beside_a_misspelt_workload_other_slips_are_told() -> None:
+    found = faults_of("study: s\nworkload: gromcas.water\nfactors: {size: [1], nodess: [2]}\n")
+    assert found == [
+        f"study.yaml:2:11: workload: {NO_WORKLOAD}",
+        "study.yaml:3:22: factors.nodess: 'nodess' is neither a setting nor a parameter of this study's workloads; "
+        "did you mean 'nodes'? Or make each of its levels a mapping of settings",
+    ]
 
 
 @pytest.mark.parametrize(("text", "message"), BROKEN)

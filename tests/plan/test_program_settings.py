@@ -123,3 +123,49 @@ def test_workloads_that_a_script_starts_refuse_arguments_that_would_not_reach_th
         "0",
         "sh",
     )
+
+
+@pytest.mark.parametrize(
+    ("parameter", "word"),
+    [
+        ("x: {kind: number, default: 0.30000000000000004}", "0.30000000000000004"),
+        ("x: {kind: number, default: 0.3}", "0.3"),
+        ("x: {kind: number, default: 16.0}", "16"),
+        ("x: {kind: number, default: 123456789012345678}", "1.2345678901234568e+17"),
+        ("x: {kind: fraction, default: 70 %}", "0.7"),
+        ("x: {kind: seconds, default: 69 ms}", "0.069"),
+    ],
+)
+def test_a_number_reaches_every_command_as_the_study_writes_it(parameter: str, word: str) -> None:
+    plan, composer = planned(f"""\
+workload: mine
+wrapper: nice {{x}}
+workloads:
+  mine:
+    prologue: ["echo {{x}}"]
+    command: run {{x}}
+    parameters: {{{parameter}}}
+    foms: [{{name: rate, unit: 1/s, better: higher, regex: "rate ([0-9]+)"}}]
+""")
+    stages = [stage.argv for stage in composer.stages(plan.cases[0])]
+    assert stages == [("echo", word), ("nice", word, "run", word)]
+
+
+def test_levels_that_differ_in_the_last_digit_have_names_of_their_own() -> None:
+    plan, _ = planned("""\
+workload: mine
+factors: {x: [0.3, 0.30000000000000004]}
+workloads:
+  mine:
+    command: run {x}
+    parameters: {x: {kind: number}}
+    foms: [{name: rate, unit: 1/s, better: higher, regex: "rate ([0-9]+)"}]
+""")
+    assert [plan.written("x", case.settings["x"]) for case in plan.cases] == ["0.3", "0.30000000000000004"]
+
+
+def test_long_times_and_rates_of_the_networks_tools_keep_their_digits() -> None:
+    (argv,) = commands("workload: {iperf3: {time_s: 1234567, rate_mbit_s: 1234567.5}}\nnodes: 2\n")
+    text = " ".join(argv)
+    assert "-t 1234567 " in text
+    assert "-b 1234567.5M" in text

@@ -25,10 +25,10 @@ NOTES = (
     r"(?:within the margin|a difference) alone, but not (?:among \d+ comparisons|at a \w+ look(?: among \d+ "
     r"comparisons)?|at the 4 of 5 % that a first look may spend)",
     "within the margin, but the mean of what adds up is not",
-    r"within the margin, but the elapsed time \S+ is worse",
+    r"within the margin, but \S+, an elapsed time, is worse",
     rf"ranks disagree: × {N} \[[^\]]*\] at {N} %",
     r"\d+ of \d+ pairs? of runs (?:is|are) missing; the others of their blocks count",
-    r"\d+ of \d+ (?:points|cases) left out: (?:too few blocks, or zero or less|only one side has them)",
+    r"\d+ of \d+ (?:points?|cases?) left out: (?:too few blocks, or zero or less|only one side has them)",
     r"too few blocks with both sides: an interval takes \d+",
     r"not measured on both sides(?:: [^:;]+ has none, since [^:;]+|: they have no point in common)?",
     "not measured together",

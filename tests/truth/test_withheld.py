@@ -29,7 +29,7 @@ from truth.test_agreement import plain, tare
 
 WALL = Figure(name="wall_time", is_primary=False, level=100.0)
 SIZED = Figure(name="latency", unit="us", at={"bytes": (1, 4096, 65536)})
-WHY = "within the margin, but the elapsed time wall_time is worse"
+WHY = "within the margin, but wall_time, an elapsed time, is worse"
 
 WAITED = Truth(
     factors={"network": ("host", "overlay"), "nodes": (1, 2)},

@@ -62,6 +62,16 @@ def test_further_figures_that_changed_are_named_by_workload() -> None:
     assert further_words(of_one, shown) == "2 more figures were measured: 2 worse (side1 and side2)."
 
 
+def test_a_further_figure_that_is_worse_here_and_better_there_counts_once() -> None:
+    by = slowed("network", "overlay", {"side1": 1.5})
+    figures = (Figure(name="rate"), Figure(name="side1", is_primary=False))
+    rows = aggregates(campaign(Truth(workloads={"a": figures}, slowing=by, noise=QUIET, blocks=12)))
+    (one,) = (row for row in rows if row.fom == "side1")
+    better = msgspec.structs.replace(one, verdict=Verdict.BETTER)
+    text = further_words([one, better], set())
+    assert text == "1 more figure was measured: 1 worse in some rows and better in others (side1)."
+
+
 def test_of_many_further_figures_that_changed_the_rest_is_counted() -> None:
     sides = [f"side{i}" for i in range(1, 6)]
     figures = (Figure(name="rate"), *(Figure(name=name, is_primary=False) for name in sides))

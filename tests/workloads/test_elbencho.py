@@ -404,3 +404,15 @@ def test_faults_are_found_before_the_run_and_name_the_cure(
 ) -> None:
     (fault,) = READ.faults(case_of(READ, layout, **parameters))
     assert cure in fault
+
+
+@pytest.mark.parametrize("begin", ["WRITE", "---\n\nWRITE", "MKDIRS", "SYNC"])
+def test_a_log_that_lost_its_head_and_perhaps_phases_is_not_complete(begin: str) -> None:
+    parsed = parse(TEXT[TEXT.index(begin) :])
+    assert not parsed.is_complete
+    assert "the head of elbencho's table is missing, and perhaps phases below it" in parsed.problems
+
+
+def test_a_total_without_the_head_of_its_phase_is_told() -> None:
+    parsed = parse(TEXT[TEXT.index("          Dirs total") :])
+    assert "a row of elbencho is broken: Dirs total : 1 4" in parsed.problems

@@ -368,3 +368,20 @@ def test_the_times_of_a_run_that_its_time_limit_ended_are_no_figures() -> None:
     assert [figures(parsed, fom) for fom in ("timesteps_per_s", "loop_time", "wall_time")] == [
         [21.443], [], []
     ]  # fmt: skip
+
+
+SET_UP = "Per MPI rank memory allocation (min/avg/max) = 4.1 | 4.1 | 4.1 Mbytes\n"
+SHORT = "Loop time of 2.66016 on 2 procs for 50 steps with 32000 atoms\n\n"
+
+
+def test_a_run_without_its_end_or_its_performance_is_named() -> None:
+    log = LOG.replace(RUN, f"{SET_UP}{SHORT}{SET_UP}{RUN}")
+    parsed = parse(log)
+    assert (parsed.is_complete, parsed.problems) == (True, ())
+    assert len(figures(parsed, "loop_time")) == 2
+    (named,) = parsed.left_out
+    assert named.startswith(
+        "timesteps_per_s is left out at steps 50 at n_atoms 32000: its run printed no line"
+    )
+    (named,) = parse(log.replace(SHORT, "")).left_out
+    assert named == "loop_time is left out: a run was set up, and no line Loop time tells of its end"

@@ -209,3 +209,9 @@ def test_threads_are_set_and_bound() -> None:
 def test_several_ranks_run_a_copy_each() -> None:
     (stage,) = STREAM.stages(case_of(STREAM, program="stream_c.exe"))
     assert (stage.argv, stage.is_mpi) == (("stream_c.exe",), True)
+
+
+def test_rows_before_the_head_of_their_table_are_told() -> None:
+    """The beginning of the first of two copies is lost."""
+    (problem,) = {one for one in parse(OUTPUT[OUTPUT.index("Scale:") :] + OUTPUT).problems if "mixed" in one}
+    assert problem.endswith("a row of STREAM stands before the head of its table")

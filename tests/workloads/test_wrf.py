@@ -151,6 +151,25 @@ def test_a_forecast_without_its_first_domain_is_a_problem() -> None:
     assert parsed.problems == ("the steps of domain 1, which every forecast has, are missing",)
 
 
+STEP = "Timing for main: time 2020-03-18_00:"
+BOUNDARY = "d01 2020-03-18_00:00:00  Input data is acceptable to use: wrfbdy_d01\n"
+
+
+def test_a_log_without_its_first_steps_is_a_problem() -> None:
+    """Where the first files stand before it, or only the line of the boundary's input."""
+    lines = LOG.splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if line.startswith(STEP))
+    (problem,) = parse("".join([*lines[:first], *lines[first + 3 :]])).problems
+    assert problem == "lines of steps are missing: files of two times stand before the first one"
+    unwritten = [line for line in lines if "Writing" not in line]
+    more = [f"{STEP}{minute}:00 on domain   1:    0.25000 elapsed seconds\n" for minute in range(18, 60, 3)]
+    steps = [*unwritten[first - 1 : -1], *more, unwritten[-1]]
+    head = [*unwritten[: first - 1], BOUNDARY]
+    assert parse("".join([*head, *steps])).problems == ()
+    (problem,) = parse("".join([*head, *steps[2:]])).problems
+    assert problem == "lines of steps are missing: the simulated time jumps"
+
+
 def test_nested_domains_have_means_of_their_own() -> None:
     inner = LOG.replace("\n", "\0").replace("on domain   1", "on domain   2").replace("\0", "\n")
     inner_steps = re.findall(r"Timing for main.*\n", inner)

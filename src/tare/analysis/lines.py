@@ -83,14 +83,19 @@ def has_lines(plan: Plan) -> bool:
     )
 
 
+def scale_name(names: Sequence[str]) -> str:
+    """Return which of the settings that grow together is the scale: one that lays out ranks, or the first."""
+    return next((name for name in names if name in LAYOUT), names[0])
+
+
 def lines(cases: Iterable[Case], kind: ScalingKind, names: Sequence[str]) -> list[Line]:
     """Return the lines of two or more cases in which `names` grow together and all else is fixed.
 
-    The scale is the first of `names` that lays out ranks, or else the first of `names`. In weak scaling the
-    other names are sizes of the problem: size^d / scale is constant along a line. The exponent d (1, 2 or 3)
-    is the one that gives the longest lines. In strong scaling the other names may be anything.
+    The scale is that of `scale_name`. In weak scaling the other names are sizes of the problem: size^d /
+    scale is constant along a line. The exponent d (1, 2 or 3) is the one that gives the longest lines. In
+    strong scaling the other names may be anything.
     """
-    along = next((name for name in names if name in LAYOUT), names[0])
+    along = scale_name(names)
     rows = [(case, case.settings) for case in cases]
     numeric = [(case, row) for case, row in rows if is_number(row.get(along))]
     sizes = [name for name in names if name not in LAYOUT and name != along]

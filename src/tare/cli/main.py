@@ -92,7 +92,9 @@ def _run(arguments: list[str]) -> int:
         else:
             code = make_group().main(arguments, prog_name="tare", standalone_mode=False) or 0
         sys.stdout.flush()  # at the end of the process, nobody would hear that it failed
-    except (Exception, KeyboardInterrupt) as error:
+    except SystemExit:
+        raise
+    except BaseException as error:  # polars' PanicException is no Exception
         return _tell(error)
     return code
 
@@ -101,6 +103,7 @@ def _tell(error: BaseException) -> int:
     """Print an error, and return its exit code. What is a defect of Tare is raised again."""
     import click
 
+    from tare.cli.lacking import lacking
     from tare.core.errors import (
         STORAGE_FAULTS,
         InfrastructureError,
@@ -126,33 +129,15 @@ def _tell(error: BaseException) -> int:
     if isinstance(error, OSError) and error.errno in STORAGE_FAULTS:
         where = os.fsdecode(error.filename) if error.filename else "a file cannot be read or written"
         error = InfrastructureError(f"{where}: {error.strerror}")
-    if lacking := _lacking(error):
-        error = InfrastructureError(lacking)
-    if not isinstance(error, TareError):
+    if isinstance(error, TareError):
+        known = error
+    elif lack := lacking(error):
+        known = InfrastructureError(lack)
+    else:
         raise error
-    if not (isinstance(error, OutputLost) and error.has_no_reader):
-        echo_error(error)
-    return error.exit_code
-
-
-_NO_PROCESS = "no more processes or threads can be started; end some, or raise the limit (ulimit -u)"
-_LACKING = {
-    errno.EAGAIN: _NO_PROCESS,  # of fork(2); output that would block is OutputLost
-    errno.EMFILE: "this process may open no more files; raise its limit (ulimit -n)",
-    errno.ENFILE: "this machine can open no more files; close some, or raise fs.file-max (sysctl)",
-    errno.ENOMEM: "there is no memory left for it; free some, or raise its limit (ulimit -v, or of its job)",
-}
-
-
-def _lacking(error: BaseException) -> str:
-    """Return what the machine, or this process by its limits, has too little of; empty for other errors."""
-    if isinstance(error, MemoryError):
-        return _LACKING[errno.ENOMEM]
-    if str(error) == "can't start new thread":  # a RuntimeError of threading
-        return _NO_PROCESS
-    if not isinstance(error, OSError):
-        return ""
-    return _LACKING.get(error.errno or 0, "")
+    if not (isinstance(known, OutputLost) and known.has_no_reader):
+        echo_error(known)
+    return known.exit_code
 
 
 def _show_defect(kind: type[BaseException], error: BaseException, trace: TracebackType | None) -> None:
@@ -194,11 +179,15 @@ def make_group() -> click.Group:
         ) -> tuple[str | None, click.Command | None, list[str]]:
             name = args[0]
             if name not in COMMANDS and not name.startswith("-"):
-                import difflib
+                from tare.core.errors import nearest_name
 
-                near = difflib.get_close_matches(name, COMMANDS, n=1)
-                cure = f"did you mean {near[0]!r}?" if near else "see 'tare --help'."
+                near = nearest_name(name, COMMANDS)
+                cure = f"did you mean {near!r}?" if near else "see 'tare --help'."
                 raise click.UsageError(f"No such command {name!r}; {cure}", ctx)
+            if not {"-h", "--help"} & {*args}:
+                from tare.cli.lacking import require_memory
+
+                require_memory(name)
             return super().resolve_command(ctx, args)
 
         def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -12,11 +12,21 @@ from tare.core.values import Scalar
 
 
 class ReferenceReader:
-    """Reads the reference, and compares it with the levels of the study."""
+    """Reads the reference, and compares it with the levels of the study.
+
+    If levels have faults, `is_whole` is False: what the other levels lack may be there once they are mended.
+    """
 
     def __init__(
-        self, vocabulary: Vocabulary, faults: Faults, factors: Sequence[Factor], levels: Iterable[Level]
+        self,
+        vocabulary: Vocabulary,
+        faults: Faults,
+        factors: Sequence[Factor],
+        levels: Iterable[Level],
+        *,
+        is_whole: bool = True,
     ) -> None:
+        self.is_whole = is_whole
         self.vocabulary = vocabulary
         self.faults = faults
         self.factors = {factor.name: factor for factor in factors}
@@ -46,7 +56,7 @@ class ReferenceReader:
     def _is_had(self, name: str, value: Scalar, node: Node) -> bool:
         """Return whether a case may have `value`; record a fault when none has it."""
         known = dict.fromkeys((*self._written.get(name, {}), *self._defaults(name)))
-        if not known or value in known or self.vocabulary.is_software(name):
+        if not self.is_whole or not known or value in known or self.vocabulary.is_software(name):
             return True  # if nothing sets it, or levels add up, the plan computes it
         message = f"no case has {name} {shown(str(value))}; {nearest(str(value), map(str, known))}"
         self.faults.add(node, ("reference", name), message)
@@ -71,6 +81,8 @@ class ReferenceReader:
         if text in named:
             self.named_levels[factor.name] = text
             return dict(named[text].settings)
+        if not self.is_whole:
+            return {}
         message = f"factor {factor.name} has no level named {shown(text)}; "
         message += nearest(text, named) if named else "give its levels a 'name', or refer to their settings"
         self.faults.add(node, ("reference", factor.name), message)

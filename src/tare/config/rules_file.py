@@ -11,7 +11,7 @@ from msgspec import Meta
 from tare.analysis.checking.rules import Kind, RuleSource
 from tare.config.decode import decode
 from tare.config.document import MapNode, Node, decode_text, find, read_document
-from tare.config.faults import Faults, format_path
+from tare.config.faults import Faults, format_path, shown
 from tare.core.errors import UsageError
 from tare.core.fields import Word
 from tare.core.user_files import read_given
@@ -66,6 +66,7 @@ def load_rules(path: Path) -> RulesFile:
 
 def _sources(file: _RulesFile, root: Node, faults: Faults) -> list[RuleSource]:
     sources: list[RuleSource] = []
+    lines: dict[str, int] = {}  # of rules, by their names
     for index, rule in enumerate(file.rules):
         node = find(root, ("rules", index))
         written = {Kind.FAIL_IF: rule.fail_if, Kind.PASS_IF: rule.pass_if}
@@ -74,6 +75,15 @@ def _sources(file: _RulesFile, root: Node, faults: Faults) -> list[RuleSource]:
             faults.add(node, ("rules", index), "a rule has one of fail_if and pass_if; write one of them")
             continue
         ((kind, text),) = texts.items()
+        name = rule.name or " ".join(text.split())  # as reports name it
+        if name in lines:
+            key = "name" if rule.name else str(kind)
+            faults.add(
+                find(root, ("rules", index, key)),
+                ("rules", index, key),
+                f"the rule of line {lines[name]} is {shown(name)}, too; give each a name of its own",
+            )
+        lines.setdefault(name, node.line)
         path = ("rules", index, str(kind))
         position = node.entries[str(kind)].value if isinstance(node, MapNode) else node
         where = f"{faults.file}:{position.line}:{position.column}: {format_path(path)}"

@@ -10,7 +10,7 @@ from tare.config.document import Node, ScalarNode, child, resolve
 from tare.config.faults import Faults, Path, nearest, shown
 from tare.config.software import software_text
 from tare.core.case import Binding
-from tare.core.errors import UsageError
+from tare.core.errors import UsageError, nearest_name
 from tare.core.program import PROGRAM_SETTINGS, all_parameters, checked_setting
 from tare.core.site import Site
 from tare.core.software import SOFTWARE_SETTINGS
@@ -49,7 +49,8 @@ class Vocabulary:
 
     `used` are the study's workloads, `workloads` all that exist. `faulty` workloads are declared by the study
     with such faults that they cannot be used; `loose` are their parameters, of which only the names are
-    known. `site` is None where the site file is faulty; its names are then not checked.
+    known. So are those of the workload that a misspelt name probably means; if it may mean any, no name is
+    called unknown. `site` is None where the site file is faulty; its names are then not checked.
     """
 
     def __init__(
@@ -60,12 +61,16 @@ class Vocabulary:
         faulty: Collection[str] = (),
         loose: Collection[str] = (),
     ) -> None:
-        self.loose = frozenset(loose)
         self.site = site
         self.faulty = faulty
         self.workloads = workloads
-        found = (self.workload(name) for name in dict.fromkeys(used))
-        self.used = tuple(one for one in found if one is not None)
+        found = {name: self.workload(name) for name in dict.fromkeys(used)}
+        self.used = tuple(one for one in found.values() if one is not None)
+        missing = [name for name, one in found.items() if one is None and name not in faulty]
+        meant = [self.workload(nearest_name(name, workloads) or "") for name in missing]
+        self._may_be_any = None in meant
+        guessed = (one.name for workload in meant if workload for one in workload.parameters)
+        self.loose = frozenset((*loose, *guessed))
         self.parameters: dict[str, list[Parameter]] = {}
         for workload in self.used:
             for parameter in all_parameters(workload):
@@ -107,7 +112,7 @@ class Vocabulary:
             return None  # the decoder has reported that a value is missing
         if name == "workload" and node.text in self.faulty:
             return None
-        if name in self.loose and name not in self.parameters:
+        if not self._is_sure(name, workload):
             return None
         try:
             return self._value(name, node, workload)
@@ -117,8 +122,17 @@ class Vocabulary:
 
     def is_known(self, name: str, workload: Workload | None = None) -> bool:
         """Return whether `name` can be set, for `workload` or for any of the study."""
-        own = (one.name for one in all_parameters(workload)) if workload else (*self.parameters, *self.loose)
-        return name in (*DESIGN_SETTINGS, *SOFTWARE_SETTINGS, *own)
+        return self._is_sure(name, workload) or (
+            workload is None and (name in self.loose or self._may_be_any)
+        )
+
+    def _is_sure(self, name: str, workload: Workload | None) -> bool:
+        """Return whether `name` is known as a setting whose values can be checked."""
+        if workload is not None:
+            own = (*(one.name for one in all_parameters(workload)), *SOFTWARE_SETTINGS)
+        else:
+            own = (*self.parameters, *SOFTWARE_SETTINGS, *PROGRAM_SETTINGS)
+        return name in DESIGN_SETTINGS or name in own
 
     def unknown(self, name: str, workload: Workload | None = None) -> str:
         """Return the message, with the cure, for a `name` that cannot be set."""

@@ -28,6 +28,7 @@ from tare.config.faults import START, Faults, shown
 from tare.config.inline import define_workloads
 from tare.config.levels import LevelReader, named_workloads
 from tare.config.reference import ReferenceReader
+from tare.config.scaled_settings import read_scaling
 from tare.config.settings import COUNTS, Vocabulary
 from tare.config.site_file import SiteSource, read_site
 from tare.config.study_types import BudgetFile, RepeatsFile, ScalingFile, StudyFile, StudyTelemetryFile
@@ -38,7 +39,7 @@ from tare.core.errors import Fault, FileFaults, KeyPath, UsageError
 from tare.core.program import PROGRAM_SETTINGS
 from tare.core.site import Site
 from tare.core.software import SOFTWARE_SETTINGS
-from tare.core.study import DESIGN_SETTINGS, Budget, Level, Origin, Repeats, Scaling, Study
+from tare.core.study import DESIGN_SETTINGS, Budget, Level, Origin, Repeats, Study
 from tare.core.telemetry_options import TelemetryOptions
 from tare.core.units import Dimension, parse_quantity
 from tare.core.user_files import read_given
@@ -172,6 +173,7 @@ class _StudyReader:
         declared: tuple[InlineDefinition, ...],
         vocabulary: Vocabulary,
     ) -> Study | None:
+        n_faults = len(self.faults.found)
         reader = LevelReader(vocabulary, self.faults)
         factors = reader.factors(child(root, "factors"), ("factors",))
         cases = reader.cases(child(root, "cases"), ("cases",))
@@ -179,10 +181,11 @@ class _StudyReader:
         own_software = {name: own.pop(name) for name in tuple(own) if vocabulary.is_software(name)}
         common = {**own, **self._common(root, reader)}
         levels = [*levels_of(factors, cases), Level(settings=common)]
+        is_whole = len(self.faults.found) == n_faults
         conditions = ConditionReader(vocabulary, self.faults, levels)
         exclude = conditions.exclusions(child(root, "exclude"), ("exclude",))
         where = conditions.read(child(root, "where"), ("where",))
-        references = ReferenceReader(vocabulary, self.faults, factors, levels)
+        references = ReferenceReader(vocabulary, self.faults, factors, levels, is_whole=is_whole)
         reference = references.read(child(root, "reference"))
         if not any(True for _ in named_workloads(root)):
             message = "no workload is named; add one, such as 'factors: {workload: [imb.pingpong]}'"
@@ -208,7 +211,7 @@ class _StudyReader:
             timeout_s=file.timeout,
             retries=file.retries,
             seed=_seed(file.study) if file.seed is None else file.seed,
-            scaling=self._scaling(root, file.scaling or ScalingFile(), conditions),
+            scaling=read_scaling(root, file.scaling or ScalingFile(), conditions, levels),
             telemetry=self._telemetry(root, file.telemetry),
             is_profiled=file.profile,
             is_aa=file.twins,
@@ -303,15 +306,6 @@ class _StudyReader:
             message = f"{shown(file)} is not a budget; write '400 node-hours', '12 h' or '500 runs'"
             self.faults.add(node, ("repeats", "budget"), message)
         return budget or Budget()
-
-    def _scaling(self, root: MapNode, file: ScalingFile, conditions: ConditionReader) -> Scaling:
-        scaling = Scaling(file.strong or (), file.weak or ())
-        for kind, names in (("strong", scaling.strong), ("weak", scaling.weak)):
-            node = child(child(root, "scaling"), kind) or root
-            for name in names:
-                if not conditions.knows(name):
-                    self.faults.add(node, ("scaling", kind), conditions.vocabulary.unknown(name))
-        return scaling
 
 
 def _parse_budget(text: str) -> Budget | None:

@@ -191,6 +191,10 @@ class DiskFull(CampaignError):
 
 
 _LONGEST_NAME, _MOST_NAMES, _MOST_ALIKE = 60, 300, 100
+_LIKENESS = 0.75
+"""The least likeness (difflib): that of ``hsot`` and ``host``; ``mode`` and ``modules`` have 0.73."""
+_SHORTEST = 3
+"""The least letters of an abbreviation, such as ``lat`` of ``latency``."""
 
 
 def nearest_name(name: str, known: Iterable[str]) -> str | None:
@@ -204,7 +208,9 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     name, names = name[:_LONGEST_NAME], list(known)
     if len(names) > _MOST_NAMES:
         names = [one for one in names if one[:2] == name[:2]][:_MOST_ALIKE]
-    return next(iter(difflib.get_close_matches(name, names, n=1)), None)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=_LIKENESS)
+    begun = [one for one in names if len(name) >= _SHORTEST and one.startswith(name)]
+    return close[0] if close else begun[0] if len(begun) == 1 else None
 
 
 def name_cure(name: str, known: Iterable[str]) -> str:

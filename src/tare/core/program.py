@@ -7,7 +7,7 @@ factors. No shell reads them: `split_words` splits a text into words, and each w
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -16,11 +16,13 @@ from tare.core.case import Case
 from tare.core.errors import shown
 from tare.core.protocols import implements
 from tare.core.templates import LATER, fill, template_faults
-from tare.core.values import Scalar
+from tare.core.values import Scalar, Settings
 from tare.core.workload import HasCommandsAround, Parameter, ParameterKind, Stage, Workload
 
 NONE = "none"
 """The value that changes nothing. It is the default, and may be a level beside others."""
+
+_PRODUCTS = frozenset((ParameterKind.SECONDS, ParameterKind.FRACTION))
 
 SHELL_WORDS = frozenset(("|", "||", "&&", "&", ";", ">", ">>", "<", "2>", "2>&1"))
 """Words that only a shell understands."""
@@ -47,6 +49,20 @@ def program_settings(workload: Workload) -> tuple[Parameter, ...]:
 def all_parameters(workload: Workload) -> tuple[Parameter, ...]:
     """Return the parameters of `workload`, then its program settings."""
     return (*workload.parameters, *program_settings(workload))
+
+
+def placeholder_values(case: Case, parameters: Iterable[Parameter]) -> Settings:
+    """Return the values that placeholders stand for in commands of `case`.
+
+    Times and shares are products with the factor of their unit: ``70 %`` is 0.7000000000000001. They are
+    rounded to the 15 digits to which such a product is exact. All other values are exact.
+    """
+    values = case.settings
+    for one in parameters:
+        value = values.get(one.name)
+        if one.kind in _PRODUCTS and isinstance(value, float):
+            values[one.name] = float(f"{value:.15g}")
+    return values
 
 
 def split_words(text: str) -> tuple[str, ...]:
@@ -105,7 +121,8 @@ def with_program(stages: tuple[Stage, ...], case: Case, workload: Workload) -> t
         return stages
     *before, measured = stages
     program, *arguments = measured.argv
-    words = {name: _words(name, text, case) for name, text in settings.items()}
+    values = placeholder_values(case, workload.parameters)
+    words = {name: _words(name, text, values) for name, text in settings.items()}
     program = next(iter(words.get("executable", ())), program)
     wrapper = words.get("wrapper", ())
     called = (program,) if wrapper else ()
@@ -148,10 +165,10 @@ def is_epilogue(stage: Stage) -> bool:
     return found is not None and found.kind == EPILOGUE
 
 
-def commands_as_stages(kind: str, commands: Commands, case: Case) -> tuple[Stage, ...]:
-    """Return the commands of a prologue or epilogue as stages of `case`, one process each."""
+def commands_as_stages(kind: str, commands: Commands, values: Settings) -> tuple[Stage, ...]:
+    """Return the commands of a prologue or epilogue, filled from `values`, as stages of one process each."""
     return tuple(
-        Stage(name=f"{kind}-{number}", argv=tuple(fill(word, case.settings) for word in words), is_mpi=False)
+        Stage(name=f"{kind}-{number}", argv=tuple(fill(word, values) for word in words), is_mpi=False)
         for number, words in enumerate(commands, 1)
     )
 
@@ -173,6 +190,6 @@ def _asked(case: Case, workload: Workload) -> dict[str, str]:
     return {name: str(value) for name, value in found.items() if value is not None and value != NONE}
 
 
-def _words(name: str, text: str, case: Case) -> tuple[str, ...]:
+def _words(name: str, text: str, values: Settings) -> tuple[str, ...]:
     words = (text,) if name == "executable" else split_words(text)
-    return tuple(fill(word, case.settings) for word in words)
+    return tuple(fill(word, values) for word in words)

@@ -12,6 +12,7 @@ from functools import cache
 
 from tare.core.errors import nearest_name
 from tare.core.study import DESIGN_SETTINGS
+from tare.core.units import write_number
 from tare.core.values import Scalar, Settings
 
 LATER = ("work", "storage", "storage_path", "hosts")
@@ -72,4 +73,4 @@ def _part(token: str) -> tuple[str, str | None]:
 def _written(value: Scalar) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    return f"{value:.15g}" if isinstance(value, float) else str(value)
+    return write_number(value) if isinstance(value, float) else str(value)

@@ -156,6 +156,12 @@ def write_bytes(count: int) -> str:
     return str(count)
 
 
+def write_number(value: float) -> str:
+    """Return the shortest text that reads back as `value`: ``0.1``, and ``16`` without a point."""
+    text = f"{value:.15g}"
+    return text if float(text) == value else repr(value).removesuffix(".0")
+
+
 def format_seconds(seconds: float) -> str:
     """Return a duration in its two largest relevant units: ``1 h 12 min``, ``4.2 s``."""
     if seconds < 60:

@@ -17,7 +17,7 @@ from tare.core.bounds import Resource
 from tare.core.case import Case, Layout
 from tare.core.site import SiteFact
 from tare.core.software import Software
-from tare.core.units import format_bytes, write_bytes
+from tare.core.units import format_bytes, write_bytes, write_number
 from tare.core.values import Scalar, Settings
 
 
@@ -141,8 +141,10 @@ def written(value: Scalar, kind: ParameterKind | None) -> str:
         return value if value.strip() else repr(value)
     if kind is _BYTES:
         return write_bytes(value) if isinstance(value, int) else format_bytes(value).replace(" ", "")
-    number = value * 100 if kind is _FRACTION else value
-    text = f"{number:.15g}" if isinstance(number, float) else str(number)
+    if isinstance(value, float) and kind in _UNITS:  # a product with a unit's factor is exact to 15 digits
+        text = f"{value * 100 if kind is _FRACTION else value:.15g}"
+    else:
+        text = write_number(value) if isinstance(value, float) else str(value)
     return text + _UNITS.get(kind, "") if kind else text
 
 

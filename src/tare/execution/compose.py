@@ -16,7 +16,15 @@ from tare.core.case import Binding, Case, Layout
 from tare.core.errors import UsageError
 from tare.core.inputs import filled
 from tare.core.launch import Engine, Invocation, Launcher, Placement, Runtime
-from tare.core.program import EPILOGUE, PROLOGUE, Commands, commands_as_stages, own_commands, with_program
+from tare.core.program import (
+    EPILOGUE,
+    PROLOGUE,
+    Commands,
+    commands_as_stages,
+    own_commands,
+    placeholder_values,
+    with_program,
+)
 from tare.core.pseudonyms import Pseudonyms
 from tare.core.site import Network, Platform, Site
 from tare.core.software import Layers, layers_of
@@ -125,14 +133,15 @@ class Composer(msgspec.Struct, frozen=True):
         workload = self.workloads[case.workload]
         asked = msgspec.structs.replace(case, parameters=requested)
         first, *others = with_program(workload.stages(asked), asked, workload)
+        values = placeholder_values(case, workload.parameters)
         if self.study_inputs:
-            copies = (*filled(self.study_inputs, case.settings), *first.copies)
+            copies = (*filled(self.study_inputs, values), *first.copies)
             first = msgspec.structs.replace(first, copies=copies)
         prologue, epilogue = self.around(case)
         return (
-            *commands_as_stages(PROLOGUE, prologue, case),
+            *commands_as_stages(PROLOGUE, prologue, values),
             *with_profile((first, *others), case, self.site.platforms[case.platform]),
-            *commands_as_stages(EPILOGUE, epilogue, case),
+            *commands_as_stages(EPILOGUE, epilogue, values),
         )
 
     def around(self, case: Case) -> tuple[Commands, Commands]:

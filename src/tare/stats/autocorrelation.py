@@ -104,10 +104,11 @@ def allow_for(
         error = np.where(is_alike, found.error * np.sqrt(n / worth), found.error)
     freedom = np.where(is_alike, np.maximum(worth, _FEWEST) - 1, found.freedom)
     half = t_factors(freedom, confidence) * error + found.rounding
-    low, high = (
-        np.where(is_alike, found.ratio * np.exp(sign * half), end)
-        for sign, end in ((-1, found.low), (1, found.high))
-    )
+    with np.errstate(over="ignore"):  # an end beyond all floats is infinite
+        low, high = (
+            np.where(is_alike, found.ratio * np.exp(sign * half), end)
+            for sign, end in ((-1, found.low), (1, found.high))
+        )
     means = found.means.copy()
     of_means = np.flatnonzero(is_alike & (found.design == Design.ARITHMETIC))
     if of_means.size:

@@ -79,11 +79,13 @@ def geometric_intervals(values: Floats, confidence: float) -> Intervals:
         found = moments(np.log(values) - np.log(first))
     error, freedom = standard_errors(found)
     half = t_factors(freedom, confidence) * error
+    with np.errstate(over="ignore"):  # an end beyond all floats is infinite
+        centre, low, high = (first * np.exp(found.mean + shift) for shift in (0.0, -half, half))
     return Intervals(
         n_blocks=found.n_blocks,
-        centre=first * np.exp(found.mean),
-        low=first * np.exp(found.mean - half),
-        high=first * np.exp(found.mean + half),
+        centre=centre,
+        low=low,
+        high=high,
         error=error,
         freedom=freedom,
     )

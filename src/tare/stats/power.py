@@ -24,15 +24,17 @@ def detectable_effects(found: Ratios, level: float, power: float = POWER) -> Flo
 
     It is exp(λ · error + rounding) − 1. Here λ is the noncentrality at which a two-sided t test at `level`
     rejects with that probability: P(|T(ν, λ)| > t(ν)) = power (Student's noncentral t; Cohen 1988, ch. 2).
-    NaN where there is no interval, and for a ratio of 0. For medians it is that of the sign test, for normal
-    noise. The fractional degrees of freedom of unpaired columns are rounded down, as for a table.
+    NaN where there is no interval, and for a ratio of 0; infinite where it is beyond all floats. For medians
+    it is that of the sign test, for normal noise. The fractional degrees of freedom of unpaired columns are
+    rounded down, as for a table.
     """
     freedom, which = np.unique(np.floor(found.freedom), return_inverse=True)
     shift = _noncentralities(freedom, level, power)[which] * found.error
     if found.logs.size:
         of_medians = median_shifts(found.logs, found.worth, level, power)
         shift = np.where(found.design == Design.MEDIAN, of_medians, shift)
-    return np.where(found.ratio > 0, np.expm1(shift + found.rounding), np.nan)
+    with np.errstate(over="ignore"):
+        return np.where(found.ratio > 0, np.expm1(shift + found.rounding), np.nan)
 
 
 class Levels(NamedTuple):

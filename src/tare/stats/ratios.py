@@ -111,8 +111,9 @@ def ratios(
             _put(result, columns, part)
     if rounding is not None:
         result.rounding[:] = rounding
-        result.low[:] *= np.exp(-rounding)
-        result.high[:] *= np.exp(rounding)
+        with np.errstate(over="ignore"):
+            result.low[:] *= np.exp(-rounding)
+            result.high[:] *= np.exp(rounding)
         is_zero = result.ratio == 0  # what is printed as 0 may be as much as what rounding hides elsewhere
         result.high[is_zero] = np.maximum(result.high, np.expm1(rounding))[is_zero]
     return result
@@ -247,7 +248,8 @@ def _unpaired(reference: Floats, contender: Floats, confidence: float) -> Ratios
     error = np.where(n_fewest >= MIN_BLOCKS, np.sqrt(square), np.nan)
     half = t_factors(freedom, confidence) * error
     log_ratio = other.mean - one.mean
-    ratio, low, high = (np.exp(log_ratio + shift) for shift in (0.0, -half, half))
+    with np.errstate(over="ignore"):  # an end beyond all floats is infinite
+        ratio, low, high = (np.exp(log_ratio + shift) for shift in (0.0, -half, half))
     freedom = np.where(n_fewest >= MIN_BLOCKS, freedom, np.nan)
     return _made(Design.UNPAIRED, n_fewest, ratio, low, high, error, freedom)
 

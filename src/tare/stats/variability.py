@@ -66,7 +66,8 @@ def scatters(logs: Floats, confidence: float = 0.95, *, rounding: Floats | None 
         )
     low, high = np.where(n > z, low, -np.inf), np.where(n > z, high, np.inf)
     no_scatter = np.where((n >= MIN_FOR_CV) & (variance == 0), 0.0, np.nan)
-    least, most = (_cv(np.where(has_interval, np.exp(end), no_scatter)) for end in (low, high))
+    with np.errstate(over="ignore"):
+        least, most = (_cv(np.where(has_interval, np.exp(end), no_scatter)) for end in (low, high))
     by = np.zeros(len(n)) if rounding is None else rounding
     return Scatters(n, _cv(variance), np.maximum(least - by, 0.0), most + by)
 

@@ -23,7 +23,7 @@ import msgspec
 from tare.core.errors import CampaignError, FileFaults, InfrastructureError, OutputLost, TareError
 from tare.core.visible_text import visible_json, visible_line
 from tare.terminal import colour
-from tare.terminal.folding import room_for_last, stacked, width_of, wrapped
+from tare.terminal.folding import is_narrow, n_columns, room_for_last, stacked, width_of, wrapped
 
 json_option = click.option(
     "--json",
@@ -196,14 +196,15 @@ def print_table(
         columns, rows = [columns[i] for i in kept], [[row[i] for i in kept] for row in rows]
     columns = [_cell(name) for name in columns]
     right = [name in numeric for name in columns]
-    widths = [len(name) for name in columns]
+    widths = [n_columns(name) for name in columns]
     plain = []
     for piece in _pieces(rows):
         cells_of = [*zip_longest(*piece, fillvalue=_ABSENT)]
         plain.append(all(map(_is_plain, cells_of)))
         for index, cells in enumerate(cells_of):
             shown = cells if plain[-1] else map(_cell, cells)  # which may be longer
-            widths[index] = max(widths[index], *map(len, shown))
+            width = len if plain[-1] else n_columns
+            widths[index] = max(widths[index], *map(width, shown))
     terminal = _terminal_width()
     if terminal is not None and width_of(widths) > terminal:
         _put_folded(columns, rows, widths, right, terminal)
@@ -218,7 +219,7 @@ def print_table(
 
 
 def _terminal_width() -> int | None:
-    """Return how many characters a line of the terminal has; None if standard output is no terminal."""
+    """Return how wide the terminal is; None if standard output is no terminal."""
     return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
@@ -241,7 +242,7 @@ def _put_folded(
         shown = list(map(_cell, row))
         if room is None:
             lines = [
-                f"{begin if not at else ' ' * len(begin)}{_coloured(cell, line) if not at else line}"
+                f"{begin if not at else ' ' * n_columns(begin)}{_coloured(cell, line) if not at else line}"
                 for cell, (begin, folded) in zip(
                     [row[0], *filter(None, row[1:])], stacked(columns, shown, terminal), strict=True
                 )
@@ -273,8 +274,14 @@ _ABSENT = Painted()
 
 
 def _is_plain(cells: Sequence[str]) -> bool:
-    """Return whether the cells of a column are all there, without colour, and shown as they are."""
-    return set(map(type, cells)) == {str} and "".join(cells).isprintable()
+    """Return whether the cells of a column are all there, without colour, and shown as they are.
+
+    Then each character takes one column of the terminal.
+    """
+    if set(map(type, cells)) != {str}:
+        return False
+    text = "".join(cells)
+    return text.isprintable() and is_narrow(text)
 
 
 def _cell(text: str) -> str:
@@ -289,7 +296,7 @@ def _placeholder(width: int, is_flush_right: bool) -> str:
 
 def _aligned(cell: str, width: int, is_flush_right: bool) -> str:
     text = _cell(cell)
-    blank = " " * (width - len(text))
+    blank = " " * (width - n_columns(text))
     if isinstance(cell, Painted):
         n = len(_cell(cell[: cell.n]))
         text = f"{click.style(text[:n], fg=cell.fg)}{text[n:]}"

@@ -136,7 +136,10 @@ def test_rules_can_stand_in_a_file_and_options_overrule_it(
     ended = tare_here("check", campaign, "--rules", "rules.yaml")
     assert ended.returncode == 1
     assert "▨ undecided  the overlay is cheap enough: fail if" in ended.stdout
-    assert tare_here("check", campaign, "--rules", "rules.yaml", "--undecided", "warn").returncode == 0
+    assert "undecided rules count as fail (rules.yaml says so; see --undecided)" in ended.stderr
+    ended = tare_here("check", campaign, "--rules", "rules.yaml", "--undecided", "warn")
+    assert ended.returncode == 0
+    assert "undecided rules count as warn (--undecided)" in ended.stderr
 
 
 def test_faults_of_a_rules_file_come_with_their_places(

@@ -51,6 +51,24 @@ def test_a_file_has_the_format_that_its_name_ends_in(folder: Path, tmp_path: Pat
     assert target.read_bytes() == run()
 
 
+@pytest.mark.parametrize("name", ["values.xlsx", "values.csv.gz", "values.tsv"])
+def test_an_ending_of_no_format_is_refused_with_those_that_there_are(
+    folder: Path, tmp_path: Path, name: str
+) -> None:
+    target = tmp_path / name
+    with pytest.raises(UsageError, match=r"there is no format \.\w+; .* \.csv, \.json or \.parquet, or give"):
+        CliRunner().invoke(command, [str(folder), "-o", str(target)], catch_exceptions=False)
+    assert not target.exists()
+    CliRunner().invoke(command, [str(folder), "-o", str(target), "--format", "csv"], catch_exceptions=False)
+    assert target.read_bytes().startswith(b"schema_version,")
+
+
+def test_a_file_without_an_ending_is_csv(folder: Path, tmp_path: Path) -> None:
+    target = tmp_path / "values"
+    CliRunner().invoke(command, [str(folder), "-o", str(target)], catch_exceptions=False)
+    assert target.read_bytes().startswith(b"schema_version,")
+
+
 def test_the_error_names_a_file_that_cannot_be_written(folder: Path, tmp_path: Path) -> None:
     target = tmp_path / "missing" / "rows.csv"
     with pytest.raises(UsageError, match=r"rows\.csv: cannot write"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import resource
 import subprocess
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from cli.conftest import TARE, Tare
 from cli.small_study import small_study
+from tare.cli.lacking import lacking
 
 
 def test_too_few_open_files_are_told(tmp_path: Path) -> None:
@@ -51,3 +53,49 @@ def test_what_else_is_lacking_is_told(
     found = tare_here("run", tmp_path / "study.yaml", "--out", tmp_path / "c")
     assert found.returncode == 3
     assert told in found.stderr
+
+
+@pytest.mark.parametrize("words", [("compare", "c"), ("export", "c"), ("report", "c"), ("run", "study.yaml")])
+@pytest.mark.parametrize("most_mib", [60, 120, 180, 240])
+def test_too_little_memory_is_told_whichever_library_lacks_it(
+    tmp_path: Path, words: tuple[str, ...], most_mib: int
+) -> None:
+    """Without memory OpenBLAS ends the process, polars waits forever, and imports fail in any way."""
+    (tmp_path / "study.yaml").write_text(small_study("echo value: 3"))
+    found = subprocess.run(
+        [TARE, *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most_mib * 2**20, most_mib * 2**20)),
+    )
+    assert found.returncode == 3
+    assert found.stderr.startswith("tare: ")
+    assert "memory" in found.stderr
+    assert "ulimit -v" in found.stderr
+    assert len(found.stderr.splitlines()) == 1
+
+
+def test_what_a_library_raises_under_a_low_limit_is_probably_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits = (2**28, resource.RLIM_INFINITY)
+    monkeypatch.setattr("resource.getrlimit", lambda _: limits)
+
+    def told() -> str:
+        try:
+            json.loads("}")  # stands for a library
+        except ValueError as error:
+            return lacking(error)
+        return "none"
+
+    assert told() == (
+        "a library ended with JSONDecodeError, probably for lack of memory: this process may have 256 MiB "
+        "(ulimit -v); raise the limit"
+    )
+    limits = (resource.RLIM_INFINITY, resource.RLIM_INFINITY)
+    assert told() == ""
+
+
+def test_a_library_that_found_no_memory_to_load_is_told() -> None:
+    error = ImportError("libopenblas.so: failed to map segment from shared object")
+    assert lacking(error).startswith("there is no memory left for it")

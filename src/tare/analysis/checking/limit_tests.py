@@ -17,6 +17,7 @@ from tare.analysis.verdicts.row_notes import (
     NO_COMMON_POINT,
     NOT_MEASURED,
     NOT_TOGETHER,
+    ROUNDED_AWAY,
     UNPAIRED,
     is_without_ratio,
     look_words,
@@ -212,7 +213,8 @@ def _why_unknown(finding: LimitResult, i: int) -> str:
             return _too_few(n_blocks, least)
         if is_median:
             return "no interval of the median: unpaired, too few blocks count, or some values are zero"
-        return "no interval: some values are zero or less"
+        is_lost = quantity.rounding is not None and np.isinf(quantity.rounding[i])
+        return ROUNDED_AWAY if is_lost else "no interval: some values are zero or less"
     r = quantity.r_unresolved(len(finding.is_beyond))[i]
     if np.isfinite(r):
         return unresolved_words(f"{r:.2f}", n_blocks)

@@ -78,15 +78,21 @@ def of_sides(
     rounding: Floats | None = None,
     ends: SessionEnds | None = None,
     mean: Mean = Mean.GEOMETRIC,
+    half_steps: tuple[Floats, Floats] | None = None,
 ) -> Quantity:
-    """Return the quantity `function` of contenders and references, both blocks × matches."""
+    """Return the quantity `function` of contenders and references, both blocks × matches.
+
+    `half_steps` say how far rounding may have moved the values of each side, as shares of their mean.
+    """
     if function is Function.CV_RATIO:
         reference, contender = common_rows(reference, contender, is_paired)
-        scatter = scatter_ratios(logarithms(reference), logarithms(contender), is_paired)
+        logs = logarithms(reference), logarithms(contender)
+        scatter = scatter_ratios(*logs, is_paired, half_steps=half_steps)
         return Quantity(
             tuple(scatter.n_blocks.tolist()),
             lambda confidence: Bounds(scatter.ratio, *scatter.interval(confidence)),
             ends.looks(reference, contender, is_paired) if ends else (),
+            rounding=np.maximum(scatter.hidden, scatter.made),
         )
     below, above = separate_unpaired(reference, contender, is_paired)
 

@@ -23,7 +23,7 @@ from tare.analysis.table import Cell, FigureName, Table, by_figure, tabulate
 from tare.analysis.verdicts.families import row_coordinates
 from tare.analysis.verdicts.interim_looks import session_ends
 from tare.analysis.verdicts.missing import MissingValues
-from tare.analysis.verdicts.questions import common_cells, pair_sides, sides_of_figure
+from tare.analysis.verdicts.questions import common_cells, half_steps_of, pair_sides, sides_of_figure
 from tare.analysis.verdicts.row_notes import NOT_TOGETHER, UNPAIRED
 from tare.analysis.verdicts.timed_out_runs import timed_out
 from tare.core.campaign import Campaign
@@ -72,6 +72,7 @@ class _Candidate(NamedTuple):
     below: Floats
     above: Floats
     rounding: float = 0.0
+    half_steps: tuple[float, float] = (0.0, 0.0)
 
 
 NOTHING = Sample((), Quantity((), lambda _confidence: Bounds(np.empty(0), np.empty(0), np.empty(0))))
@@ -140,7 +141,11 @@ class Selection:
         better = [match.better for match in matches]
         rounding = np.array([one.rounding for one in every])
         ends = session_ends(self._campaign, self._table.passes)
-        quantity = of_sides(call.function, *sides_of, may_pair, better, rounding, ends, self._campaign.mean)
+        below, above = np.array([one.half_steps for one in every]).T
+        quantity = of_sides(
+            *(call.function, *sides_of, may_pair, better),
+            *(rounding, ends, self._campaign.mean, (below, above)),
+        )
         return Sample(tuple(matches), quantity)
 
     def _with_notes(
@@ -176,7 +181,7 @@ class Selection:
             lacks = self._missing.words(pair, below, above, cells)
             found = {"note": note, "row": row, "beside": beside, "lacks": lacks}
             match = msgspec.structs.replace(match, reference=reference, **found)
-            yield _Candidate(match, below, above, rounding)
+            yield _Candidate(match, below, above, rounding, half_steps_of(self._table, pair, cells))
         if self._has_numbers(call, pair.reference_case.id, case.id):
             return
         nothing = np.full(len(self._table.values), np.nan)

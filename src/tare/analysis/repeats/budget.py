@@ -8,6 +8,7 @@ from collections.abc import Iterable
 
 from tare.core.attempt import Attempt
 from tare.core.case import Pass
+from tare.core.counting import count, node_hours
 from tare.core.study import Budget
 from tare.core.units import format_seconds
 
@@ -155,14 +156,11 @@ def _fits(spent_s: float, more_s: float, hours: float | None) -> bool:
 
 def describe_budget(budget: Budget) -> str:
     """Return a budget in words, such as ``500 runs or 12 h``."""
-    limits = (
-        (budget.runs, "runs", None),
-        (budget.hours, "hours", 3600),
-        (budget.node_hours, "node-hours", None),
-    )
-    words = [
-        format_seconds(limit * seconds) if seconds else f"{limit:g} {unit}"
-        for limit, unit, seconds in limits
-        if limit is not None
-    ]
+    words = []
+    if budget.runs is not None:
+        words.append(count(budget.runs, "run"))
+    if budget.hours is not None:
+        words.append(format_seconds(budget.hours * 3600))
+    if budget.node_hours is not None:
+        words.append(node_hours(budget.node_hours))
     return " or ".join(words)

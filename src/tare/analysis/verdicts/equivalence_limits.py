@@ -45,7 +45,7 @@ def _withheld(one: Comparison, longer: str) -> Comparison:
 
 def withheld_words(longer: str) -> str:
     """Return the reason why a row within the margin is not called equivalent; empty without one."""
-    return f"within the margin, but the elapsed time {longer} is worse" if longer else ""
+    return f"within the margin, but {longer}, an elapsed time, is worse" if longer else ""
 
 
 def own_note(one: Finding) -> str:

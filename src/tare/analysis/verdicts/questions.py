@@ -255,11 +255,20 @@ class Sides(NamedTuple):
     rounding: float
 
 
+def half_steps_of(table: Table, pair: Pair, cells: Sequence[Cell]) -> tuple[float, float]:
+    """Return how far rounding may have moved the block means of both sides of a pair, as shares of them."""
+    below, above = (
+        shift_of_mean(table.half_steps[table.find(case.id, cells)])
+        for case in (pair.reference_case, pair.contender_case)
+    )
+    return below, above
+
+
 def pair_sides(table: Table, pair: Pair, cells: Sequence[Cell]) -> Sides:
     """Return the sides of a pair over `cells`."""
     columns = [table.find(case.id, cells) for case in (pair.reference_case, pair.contender_case)]
     (below, above), left_out = block_means(*(table.values[:, side] for side in columns))
-    note = f"{left_out} of {len(cells)} points {TOO_FEW_OR_ZERO}" if left_out else ""
+    note = f"{left_out} of {count(len(cells), 'point')} {TOO_FEW_OR_ZERO}" if left_out else ""
     shifts = table.shifts[columns[0]] + table.shifts[columns[1]]
     return Sides(below, above, note, shift_of_mean(shifts))
 

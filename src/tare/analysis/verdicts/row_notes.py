@@ -26,6 +26,9 @@ NO_RUN_HAS_IT = "no run has it"
 NO_COMMON_POINT = f"{NOT_MEASURED}: they have no point in common"
 """The note for sides that were both measured, each at points that the other lacks."""
 
+ROUNDED_AWAY = "no interval: rounding of what was printed may have made or hidden all of a scatter"
+"""The note on a ratio of scatters where what was printed has too few digits."""
+
 TOO_FEW_OR_ZERO = "left out: too few blocks, or zero or less"
 """The end of the note on what a mean leaves out, although both sides have it."""
 

@@ -15,8 +15,8 @@ import numpy as np
 from tare.analysis.estimate import listed
 from tare.analysis.table import tabulate
 from tare.analysis.verdicts.families import FamilyKind, Subject
-from tare.analysis.verdicts.questions import questions
-from tare.analysis.verdicts.row_notes import NOT_TOGETHER
+from tare.analysis.verdicts.questions import half_steps_of, questions
+from tare.analysis.verdicts.row_notes import NOT_TOGETHER, ROUNDED_AWAY
 from tare.analysis.verdicts.timed_out_runs import favours_survivors, timed_out, timed_out_words
 from tare.core.campaign import Campaign
 from tare.core.counting import count
@@ -27,7 +27,6 @@ from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS, Floats
 from tare.stats.looks import Looks, sequential_p_values
 from tare.stats.multiplicity import holm
 from tare.stats.ratios import common_rows, never_ran_together, paired_columns
-from tare.stats.rounding import shift_of_mean
 from tare.stats.scatter_ratios import MIN_COMPARED, ScatterRatios, scatter_ratios
 from tare.stats.variability import Scatters, logarithms, scatters
 
@@ -107,13 +106,7 @@ def variabilities(campaign: Campaign, *, reference: Settings | None = None) -> l
 def _half_steps(campaign: Campaign, subjects: Sequence[Subject]) -> tuple[Floats, Floats]:
     """Return how far rounding may have moved the block means of both sides, as shares of them."""
     table = tabulate(campaign)
-    sides = [
-        [
-            shift_of_mean(table.half_steps[table.find(case.id, one.cells)])
-            for case in (one.pair.reference_case, one.pair.contender_case)
-        ]
-        for one in subjects
-    ]
+    sides = [half_steps_of(table, one.pair, one.cells) for one in subjects]
     below, above = np.array(sides).reshape(-1, 2).T
     return below, above
 
@@ -202,7 +195,7 @@ def _note(one: Variability, drawn: Verdict, *, has_zeros: bool, is_rounded: bool
         return "a side shows no scatter"
     parts = [one.note]
     if is_rounded and one.n_blocks >= MIN_COMPARED:
-        parts.append("no interval: rounding of what was printed may have made or hidden all of a scatter")
+        parts.append(ROUNDED_AWAY)
     if one.low is None and one.n_blocks < MIN_COMPARED:
         parts.append(f"too few blocks: scatters are compared from {MIN_COMPARED} on")
     if (

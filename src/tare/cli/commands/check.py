@@ -31,10 +31,14 @@ Exit codes:
 
 
 class _CheckSettings(NamedTuple):
-    """The settings of a check, from the options and the rules file; options take precedence."""
+    """The settings of a check, from the options and the rules file; options take precedence.
+
+    `undecided_by` says where it stands what undecided rules count as.
+    """
 
     rules: list[Rule]
     undecided: Undecided
+    undecided_by: str
     family: str
     requires_complete: bool
 
@@ -138,7 +142,7 @@ def command(
         doubts = doubts_body(campaign, _judged_cases(found))
         print_json("tare.check/1", _body(found, settings.undecided) | {"doubts": doubts})
     else:
-        _print(found, campaign, settings.undecided)
+        _print(found, campaign, settings)
     return 1 if found.is_failed(settings.undecided) else 0
 
 
@@ -155,6 +159,7 @@ def _settings(
     from tare.analysis.checking.rule_parser import parse_rules
     from tare.analysis.checking.rules import Kind, RuleSource
 
+    origin = "--undecided" if undecided else "the default; see --undecided"
     sources = [RuleSource(text=text, kind=Kind.FAIL_IF, where="--fail-if") for text in fail_if]
     sources += [RuleSource(text=text, kind=Kind.PASS_IF, where="--pass-if") for text in pass_if]
     if rules_file is not None:
@@ -162,7 +167,9 @@ def _settings(
 
         file = load_rules(rules_file)
         sources = [*file.sources, *sources]
-        undecided, family = undecided or file.undecided, family or file.family
+        if file.undecided and not undecided:
+            undecided, origin = file.undecided, f"{rules_file} says so; see --undecided"
+        family = family or file.family
         require_complete = require_complete or file.requires_complete
     if not sources and not require_complete:
         raise UsageError(
@@ -170,11 +177,11 @@ def _settings(
             "of them with --rules"
         )
     return _CheckSettings(
-        parse_rules(sources), Undecided(undecided or "warn"), family or "check", require_complete
+        parse_rules(sources), Undecided(undecided or "warn"), origin, family or "check", require_complete
     )
 
 
-def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
+def _print(found: Check, campaign: Campaign, settings: _CheckSettings) -> None:
     from tare.analysis.checking.check import Outcome
     from tare.cli.caveats import print_doubts
     from tare.report.checks.words import headline, judging_words
@@ -203,7 +210,7 @@ def _print(found: Check, campaign: Campaign, undecided: Undecided) -> None:
     print_doubts(campaign, _judged_cases(found))
     echo(headline(found))
     if found.outcome is Outcome.UNDECIDED:
-        echo(f"tare: undecided rules count as {undecided} (--undecided)", err=True)
+        echo(f"tare: undecided rules count as {settings.undecided} ({settings.undecided_by})", err=True)
 
 
 def _judged_cases(found: Check) -> set[str]:

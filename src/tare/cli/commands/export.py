@@ -60,6 +60,11 @@ def command(folder: Path, form: str | None, output: Path | None, redacted: tuple
 
 
 def _form_of(output: Path | None) -> str:
-    """Return the format that the name of a file asks for; CSV if it asks for none."""
+    """Return the format that a file's name ends in; CSV for a name without ending and for standard output."""
     ending = output.suffix.lower().removeprefix(".") if output else ""
-    return ending if ending in _FORMS else "csv"
+    if ending and ending not in _FORMS:
+        raise UsageError(
+            f"{output}: there is no format .{ending}; let the name end in .csv, .json or .parquet, or give "
+            f"--format {'|'.join(_FORMS)}"
+        )
+    return ending or "csv"

@@ -18,7 +18,7 @@ from tare.app.inputs import missing_inputs
 from tare.cli import shell_text
 from tare.cli.commands.status import percent
 from tare.core.collection import no_collection
-from tare.core.counting import count
+from tare.core.counting import count, node_hours
 from tare.core.errors import UsageError
 from tare.core.plan import Plan
 from tare.core.pseudonyms import Pseudonyms
@@ -270,7 +270,7 @@ _NEARLY = 1.01
 def _hours(amount: Amount) -> str:
     if amount.hours is None or amount.node_hours is None:
         return "an unknown time"
-    text = f"{format_seconds(amount.hours * 3600)}, {amount.node_hours:.3g} node-hours"
+    text = f"{format_seconds(amount.hours * 3600)}, {node_hours(amount.node_hours, digits=3)}"
     if amount.program_hours is not None and amount.hours > amount.program_hours * _NEARLY:
         programs = format_seconds(amount.program_hours * 3600)
         text += f"; of that, {programs} in programs, the rest in queues and in starting and ending them"

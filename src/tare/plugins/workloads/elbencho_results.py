@@ -156,6 +156,7 @@ class TextReader:
         self.tables: list[Table] = []
         self.services = 0
         self.is_mixed = False
+        self._lacks_head = False
         self._lacking: set[str] = set()
         self._broken: dict[str, None] = {}
         self._open: Phase | None = None
@@ -209,7 +210,10 @@ class TextReader:
                 self._record(label, {(name, is_read): mean, (f"{name}_max", is_read): longest})
             else:
                 self._break(line)
-        elif self._open is not None and _TOTALS.fullmatch(label) and (values := _VALUES.fullmatch(text)):
+        elif _TOTALS.fullmatch(label) and (values := _VALUES.fullmatch(text)):
+            if self._open is None:
+                self._break(line)
+                return
             self.is_mixed |= self._open.name in _SILENT
             if self._open.total is None:
                 self._open.total = float(values[2])
@@ -238,6 +242,7 @@ class TextReader:
         self._lacking |= {f"{row} of phase {self._open.name}" for row in self._open.lacks}
         self._open.refine_rates()
         if not self._blocks:
+            self._lacks_head = True
             self._blocks.append([])
         self._blocks[-1].append(self._open)
         self._findings.begin()
@@ -248,6 +253,8 @@ class TextReader:
         """Turn the blocks into tables; yield the reasons why they are not complete."""
         if self._open is not None:
             yield f"the results of phase {self._open.name} are cut short"
+        if self._lacks_head:
+            yield "the head of elbencho's table is missing, and perhaps phases below it"
         yield from (f"a row of elbencho is broken: {line}" for line in self._broken)
         for blocks in self._blocks:
             if any(block.has_iops and ("entries", False) in block.figures for block in blocks):

@@ -19,6 +19,7 @@ from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import port_parameter
 from tare.plugins.workloads.common.services import block_faults, services_stage
+from tare.plugins.workloads.common.whole_seconds import whole_seconds_faults
 from tare.plugins.workloads.fio_results import Job, JsonReader
 from tare.plugins.workloads.fio_terse import TerseReader
 from tare.plugins.workloads.fio_text import TextReader
@@ -67,7 +68,11 @@ class FioBenchmark(Benchmark, frozen=True, kw_only=True):
 
     def faults(self, case: Case) -> Iterable[str]:
         """Return a fault for each setting that fio would refuse or silently change."""
-        return (*block_faults(case), *option_faults(case, self.name, _OPTIONS))
+        return (
+            *block_faults(case),
+            *option_faults(case, self.name, _OPTIONS),
+            *whole_seconds_faults(case, "fio", "time_s"),
+        )
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of fio, which deletes its files when it ends."""

@@ -21,6 +21,7 @@ from tare.plugins.workloads.common.benchmark import Benchmark, coordinates
 from tare.plugins.workloads.common.given_options import option_faults
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.text import aborts, figure
+from tare.plugins.workloads.common.whole_seconds import whole_seconds_faults
 
 _VALID = "HPCG result is VALID with a GFLOP/s rating of"
 _TIMES, _RATES, _BYTES, _REDUCTIONS = (
@@ -36,6 +37,7 @@ _TESTS = (
     "Iteration Count Information",
     "Reproducibility Information",
 )
+
 _SECTIONS = (
     _TIMES,
     _RATES,
@@ -137,13 +139,14 @@ class HpcgBenchmark(Benchmark, frozen=True, kw_only=True):
     """The HPCG benchmark."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield a fault for each dimension that cannot be coarsened three times."""
+        """Yield a fault for each dimension that cannot be coarsened three times, and for parts of seconds."""
         for name in _DIMENSIONS:
             size = int(case.parameters[name])
             if size and (size < 2 * _COARSENINGS or size % _COARSENINGS):
                 near = max(size // _COARSENINGS, 2) * _COARSENINGS
                 yield f"{name} is {size}, but HPCG needs multiples of 8 from 16 on; set {name}: {near}"
         yield from option_faults(case, self.name, _OPTIONS)
+        yield from whole_seconds_faults(case, "HPCG", "time_s")
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the call of xhpcg; with some MPIs its options need their prefixes (hpcg init.cpp)."""

@@ -161,7 +161,7 @@ class ImbBenchmark(Benchmark, frozen=True, kw_only=True):
             argv += ["-zero_size", "off"] if smallest and self.can_skip_empty else []
             argv += _memory_option(self.benchmark, layout.ranks, largest)
         argv += ["-iter", str(case.parameters["iterations"])]
-        argv += ["-time", f"{float(case.parameters['time_s']):g}"]
+        argv += ["-time", f"{float(case.parameters['time_s']):.15g}"]
         argv += ["-multi", "0"] if self.is_multiple else []
         return (Stage(argv=(*argv, self.benchmark.removeprefix(MULTIPLE)), layout=layout),)
 

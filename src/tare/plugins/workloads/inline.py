@@ -18,7 +18,7 @@ import msgspec
 from tare.core.case import Case
 from tare.core.errors import UsageError
 from tare.core.inputs import filled, input_faults
-from tare.core.program import EPILOGUE, PROLOGUE, command_faults
+from tare.core.program import EPILOGUE, PROLOGUE, command_faults, placeholder_values
 from tare.core.templates import LATER, TOKEN, fill, template_faults
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, InlineDefinition, InlineFom, Parsed, Stage
@@ -128,7 +128,8 @@ class InlineWorkload:
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the command with its placeholders filled in."""
-        definition, values = self._definition, case.settings
+        definition = self._definition
+        values = placeholder_values(case, definition.parameters)
         is_spread = not definition.is_mpi and self._spreads
         stage = Stage(
             layout=case.layout if is_spread else None,

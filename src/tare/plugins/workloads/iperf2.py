@@ -10,6 +10,7 @@ import msgspec
 
 from tare.core.case import Case
 from tare.core.program import NONE, split_words
+from tare.core.units import write_number
 from tare.core.workload import Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
@@ -84,10 +85,11 @@ class Iperf2(PeerBenchmark, frozen=True, kw_only=True):
         asked, port = case.parameters, int(case.parameters["port"])
         is_udp = asked["protocol"] == "udp"
         udp = ["-u"] if is_udp else []
-        client = ["iperf", *udp, "-c", "{address0}", "-p", str(port), "-t", f"{float(asked['time_s']):g}"]
+        rate = f"{write_number(float(asked['rate_mbit_s']))}M"
+        client = ["iperf", *udp, "-c", "{address0}", "-p", str(port), "-t", f"{float(asked['time_s']):.15g}"]
         client += ["-P", str(asked["streams"])] if asked["streams"] != 1 else []
         client += ["-d", "-L", str(port + 1)] if asked["bidirectional"] else []
-        client += ["-b", f"{float(asked['rate_mbit_s']):g}M"] if is_udp else []
+        client += ["-b", rate] if is_udp else []
         client += ["-l", str(asked["message_bytes"])] if asked["message_bytes"] else []
         server = ["iperf", *udp, "-s", "-p", str(port)]
         return (peer_stage(case, server, client, port, protocol="udp" if is_udp else "tcp"),)

@@ -6,9 +6,11 @@ from collections.abc import Iterable, Iterator
 
 from tare.core.bounds import Resource
 from tare.core.case import Case
+from tare.core.units import write_number
 from tare.core.workload import Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.plugins.workloads.common.whole_seconds import whole_seconds_faults
 from tare.plugins.workloads.iperf3_output import Iperf3Log
 
 _FOMS = (
@@ -61,21 +63,23 @@ class Iperf3(PeerBenchmark, frozen=True, kw_only=True):
     """The workload of iperf3; its parameters set protocol and direction."""
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield a fault for each setting that iperf3 would refuse."""
+        """Yield a fault for each setting that iperf3 would refuse or silently change."""
         yield from super().faults(case)
+        yield from whole_seconds_faults(case, "iperf3", "time_s", "omit_s")
         if case.parameters["reverse"] and case.parameters["bidirectional"]:
             yield "reverse and bidirectional exclude each other; set reverse: false"
 
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stage that starts server and client."""
         asked, port = case.parameters, int(case.parameters["port"])
-        client = ["iperf3", "-c", "{address0}", "-p", str(port), "-J", "-t", f"{float(asked['time_s']):g}"]
-        client += ["-O", f"{float(asked['omit_s']):g}"] if asked["omit_s"] else []
+        rate = f"{write_number(float(asked['rate_mbit_s']))}M"
+        client = ["iperf3", "-c", "{address0}", "-p", str(port), "-J", "-t", f"{float(asked['time_s']):.15g}"]
+        client += ["-O", f"{float(asked['omit_s']):.15g}"] if asked["omit_s"] else []
         client += ["-P", str(asked["streams"])] if asked["streams"] != 1 else []
         if asked["protocol"] == "udp":
-            client += ["-u", "-b", f"{float(asked['rate_mbit_s']):g}M" if asked["rate_mbit_s"] else "0"]
+            client += ["-u", "-b", rate if asked["rate_mbit_s"] else "0"]
         elif asked["rate_mbit_s"]:
-            client += ["-b", f"{float(asked['rate_mbit_s']):g}M"]
+            client += ["-b", rate]
         client += ["-l", str(asked["message_bytes"])] if asked["message_bytes"] else []
         client += ["-R"] if asked["reverse"] else []
         client += ["--bidir"] if asked["bidirectional"] else []

@@ -43,10 +43,13 @@ _RATES = {
 """For each unit of the ``Performance:`` line: the figure of merit, and the divisor that gives its unit."""
 
 
-_HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang", "Mini", "WARN", "Memo"})
+_HEADS = frozenset({"LAMM", "Loop", "Perf", "Tota", "ERRO", "Last", "Dang", "Mini", "WARN", "Memo", "Per "})
 """The first four characters of the lines that the parser reads, except the one with ``% CPU use``."""
 
 _SIEVE = Sieve("|".join(sorted(_HEADS)), "% CPU")
+
+_SET_UP = ("Per MPI rank memory allocation", "Memory usage per processor")
+"""Beginnings of the line that LAMMPS prints when it has set up a run (Output::setup)."""
 
 _VERSION = re.compile(r"LAMMPS \((?:[0-9]{1,2} )?\w+ ?([0-9]{4})\b.*\)")
 _LOOP = re.compile(r"Loop time of (\S+) on \d+ procs(?: \(.*\))? for (\d+) steps with (\d+) atoms")
@@ -100,13 +103,23 @@ class _Loop:
 
 @dataclasses.dataclass
 class _Session:
-    """One start of LAMMPS: its runs, and whether it finished."""
+    """One start of LAMMPS: its runs, and whether it finished.
+
+    `n_set_up` and `n_ended` count the runs that were set up, and those that ended, also those of 0 steps.
+    """
 
     year: int | None = None
     loops: list[_Loop] = dataclasses.field(default_factory=list)
     has_start: bool = False
     wall_time: float | None = None
     is_finished: bool = False
+    n_set_up: int = 0
+    n_ended: int = 0
+
+    @property
+    def has_performance(self) -> bool:
+        """Whether its runs print rates: all of newer versions do, but those with ``post no``."""
+        return (self.year or 0) >= _ALWAYS_HAS_USE or any(loop.has_performance for loop in self.loops)
 
     @property
     def is_ended_early(self) -> bool:
@@ -152,6 +165,8 @@ class LammpsLog(ApplicationLog):
             self._break(f"the line of the use of processors is broken: {line.strip()[:120]}")
 
     def _read_head(self, line: str, head: str) -> None:
+        if self._sessions and line.startswith(_SET_UP):
+            self._sessions[-1].n_set_up += 1
         match head:
             case "LAMM":
                 if version := _VERSION.match(line):
@@ -202,10 +217,12 @@ class LammpsLog(ApplicationLog):
                 return
             self._loop = _Loop(int(match[2]), int(match[3]), {"loop_time": seconds}, line, self._is_timed_out)
             self._is_timed_out = False
+            if self._sessions:
+                self._sessions[-1].n_ended += 1
             if self._loop.steps == 0:
                 return
             if not self._sessions:
-                self._begin(_Session())
+                self._begin(_Session(n_ended=1))
             elif self._sessions[-1].has_start and self._sessions[-1].wall_time is not None:
                 self._findings.mixed("a run after the end of its program")
             self._findings.keep(_MOST_FIGURES)
@@ -234,6 +251,17 @@ class LammpsLog(ApplicationLog):
         for fom in (fom for session in unfinished for loop in session.loops for fom in loop.figures):
             self._findings.leave_out(fom, UNFINISHED, {})
 
+    def _leave_out_lost(self, sessions: Iterable[_Session]) -> None:
+        """Name the figures of runs without their line Loop time or Performance."""
+        for session in sessions:
+            for _ in range(session.n_set_up - session.n_ended):
+                self._findings.leave_out("loop_time", _NO_END, {})
+            for loop in session.loops:
+                if session.has_performance and not (
+                    loop.has_performance or loop.has_use or loop.is_minimisation
+                ):
+                    self._findings.leave_out("timesteps_per_s", _NO_PERFORMANCE, loop.facts)
+
     def parsed(self) -> Parsed:
         """Return the figures of all runs."""
         sessions = [one for one in self._sessions if one.is_finished or one is self._sessions[-1]]
@@ -250,6 +278,7 @@ class LammpsLog(ApplicationLog):
                     self._findings.leave_out(fom, _ENDED_EARLY, at)
                 else:
                     self._findings.measure(fom, value, **at)
+        self._leave_out_lost(sessions)
         for number, session in enumerate(sessions, 1):
             if session.wall_time is None or not session.loops:
                 continue
@@ -274,6 +303,8 @@ class LammpsLog(ApplicationLog):
 _ALWAYS_HAS_USE = 2016
 """From versions of this year on, a run with the line Performance has that of its use of processors."""
 _ENDED_EARLY = "the run was ended by its timer (timer timeout), before all of its steps"
+_NO_END = "a run was set up, and no line Loop time tells of its end"
+_NO_PERFORMANCE = "its run printed no line Performance, as with 'post no'"
 _WHOLE_SECONDS = "it is printed as 0:00:00, which only says that it is less than a second"
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from tare.core.case import Case
 from tare.core.workload import Fom, Parameter, Parsed, Stage
 from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.plugins.workloads.common.whole_seconds import whole_seconds_faults
 from tare.plugins.workloads.netperf_output import NetperfLog
 
 _COMMON = (
@@ -53,12 +54,17 @@ class Netperf(PeerBenchmark, frozen=True, kw_only=True):
 
     test: str
 
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield a fault for each setting that netperf would refuse or silently change."""
+        yield from super().faults(case)
+        yield from whole_seconds_faults(case, "netperf", "time_s")
+
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stage that starts server and client."""
         asked, port = case.parameters, str(case.parameters["port"])
         size = str(asked["message_bytes"])
         client = ["netperf", "-H", "{address0}", "-p", port, "-t", self.test]
-        client += ["-l", f"{float(asked['time_s']):g}", "--"]
+        client += ["-l", f"{float(asked['time_s']):.15g}", "--"]
         if self.foms is _TRANSACTIONS:
             client += ["-r", f"{size},{size}", "-k", _LATENCIES]
         elif asked["message_bytes"]:

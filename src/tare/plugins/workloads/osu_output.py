@@ -13,7 +13,6 @@ import re
 from collections.abc import Iterable, Mapping
 from itertools import repeat
 
-from tare.core.errors import nearest_name
 from tare.core.values import Scalar
 from tare.core.workload import Fom, Parsed
 from tare.plugins.workloads.common.benchmark import Banner, coordinates
@@ -80,6 +79,7 @@ _NOTHING = frozenset({"", "0.00", "0.000000"})
 _NOT_IN_ROWS = "the heads name it, and the rows lack it"
 """Why a percentile of osu_multi_lat is not measured: some versions name it and do not print it."""
 _LONGEST_ROW = 2000
+_LONGEST_HEAD = 60
 _ROW_OF_ANY = re.compile(r"\s*[0-9]{1,15}(?:\s+[0-9]{1,15}\.[0-9]{2}){1,8}")
 """A row of a table of any benchmark."""
 _NUMBER_LIKE = re.compile(r"[-+0-9.,'*]+(?:e[-+]?[0-9]+)?|-?(?:nan|inf)", re.IGNORECASE)
@@ -88,7 +88,11 @@ _NUMBER_LIKE = re.compile(r"[-+0-9.,'*]+(?:e[-+]?[0-9]+)?|-?(?:nan|inf)", re.IGN
 @functools.lru_cache(maxsize=256)
 def _meant(head: str) -> str | None:
     """Return the known head of a column of which `head` seems to be a garbled form."""
-    return None if is_figure(head) else nearest_name(head, COLUMNS)
+    import difflib
+
+    if is_figure(head):
+        return None
+    return next(iter(difflib.get_close_matches(head[:_LONGEST_HEAD], COLUMNS, n=1)), None)
 
 
 @functools.lru_cache(maxsize=256)

@@ -19,6 +19,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.plugins.workloads.common.whole_seconds import whole_seconds_faults
 
 _FOMS = (
     declare.higher("bandwidth", "GB/s", "10⁹ bytes per second that arrived", "test", is_primary=True),
@@ -82,8 +83,8 @@ _FACTS = {"msg_size": "bytes", "sock_buf_size": "socket_bytes", "mtu_size": "mtu
 _RATE = re.compile(r"(?P<prefix>[KMGT]?)(?P<what>B|b|bytes|bits|)/sec")
 
 
-_BROKEN = re.compile(rf"(?<!\w)(?:{'|'.join(_FIGURES)})\s+=\s")
-"""A value of a figure of merit, in a line that is not one value: another line became part of it."""
+_BROKEN = re.compile(rf"(?<!\w)(?:{'|'.join(_FIGURES)})\s+=\s|{_TEST.pattern}:")
+"""A value of a figure of merit or the head of a test, in a line that is not one value: lines became one."""
 
 
 class Qperf(PeerBenchmark, frozen=True, kw_only=True):
@@ -93,8 +94,9 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
     message_bytes: int = 0
 
     def faults(self, case: Case) -> Iterator[str]:
-        """Yield a fault for each setting that qperf would refuse."""
+        """Yield a fault for each setting that qperf would refuse or silently change."""
         yield from super().faults(case)
+        yield from whole_seconds_faults(case, "qperf", "time_s")
         if not _tests(case):
             yield "tests is empty; set tests: tcp_bw tcp_lat"
         for test in _tests(case):
@@ -109,7 +111,7 @@ class Qperf(PeerBenchmark, frozen=True, kw_only=True):
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stage that starts server and client."""
         port = str(case.parameters["port"])
-        client = ["qperf", "-lp", port, "-t", f"{float(case.parameters['time_s']):g}"]
+        client = ["qperf", "-lp", port, "-t", f"{float(case.parameters['time_s']):.15g}"]
         client += ["-m", str(case.parameters["message_bytes"])] if case.parameters["message_bytes"] else []
         return (peer_stage(case, ["qperf", "-lp", port], [*client, "{address0}", *_tests(case)], int(port)),)
 

@@ -22,6 +22,7 @@ from tare.plugins.workloads.common import declare
 from tare.plugins.workloads.common.benchmark import Banner, coordinates
 from tare.plugins.workloads.common.log_parser import LogParser
 from tare.plugins.workloads.common.peers import PeerBenchmark, peer_stage, port_parameter
+from tare.plugins.workloads.common.whole_seconds import whole_seconds_faults
 
 _HEADER_BYTES = 14
 """The smallest message: only a header (MsgHeader in message.h)."""
@@ -70,12 +71,17 @@ class Sockperf(PeerBenchmark, frozen=True, kw_only=True):
 
     mode: str
 
+    def faults(self, case: Case) -> Iterator[str]:
+        """Yield a fault for each setting that sockperf would refuse or silently change."""
+        yield from super().faults(case)
+        yield from whole_seconds_faults(case, "sockperf", "time_s")
+
     def stages(self, case: Case) -> tuple[Stage, ...]:
         """Return the stage that starts server and client."""
         asked = case.parameters
         tcp = ["--tcp"] if asked["protocol"] == "tcp" else []
         client = ["sockperf", self.mode, "-i", "numeric:{address0}", "-p", str(asked["port"]), *tcp]
-        client += ["-m", str(asked["message_bytes"]), "-t", f"{float(asked['time_s']):g}"]
+        client += ["-m", str(asked["message_bytes"]), "-t", f"{float(asked['time_s']):.15g}"]
         client += ["--mps", str(asked["messages_per_s"])] if "messages_per_s" in asked else []
         server, protocol = ["sockperf", "server", "-p", str(asked["port"]), *tcp], str(asked["protocol"])
         return (peer_stage(case, server, client, int(asked["port"]), protocol),)

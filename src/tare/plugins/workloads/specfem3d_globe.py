@@ -15,6 +15,7 @@ import msgspec
 
 from tare.core.case import Case
 from tare.core.counting import count
+from tare.core.units import write_number
 from tare.core.values import Scalar, Settings
 from tare.core.workload import Fom, Parsed, Stage
 from tare.plugins.workloads.common import declare
@@ -222,7 +223,7 @@ def _par_file(case: Case) -> dict[str, str]:
         "MODEL": str(parameters["model"]),
         # Three chunks cannot absorb waves at their sides, and six have none.
         "ABSORBING_CONDITIONS": ".true." if chunks < 3 else ".false.",
-        "RECORD_LENGTH_IN_MINUTES": f"{float(parameters['minutes']):g}d0",
+        "RECORD_LENGTH_IN_MINUTES": f"{write_number(float(parameters['minutes']))}d0",
         "MOVIE_SURFACE": ".false.",
         "MOVIE_VOLUME": ".false.",
         "LOCAL_PATH": r".\/DATABASES_MPI",

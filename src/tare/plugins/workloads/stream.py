@@ -162,9 +162,13 @@ class _Log(LogParser):
 
     def _read_row(self, line: str) -> None:
         match = _ROW.fullmatch(line)
-        if match is None or self._scale is None:
+        if match is None:
             return
         words = match[2].split()
+        if self._scale is None:
+            if len(words) > 1 and all(figure(word) is not None for word in words):
+                self._findings.mixed("a row of STREAM stands before the head of its table")
+            return
         rate = figure(words[0])
         is_whole = len(words) == self._width if self._width else len(words) > 1
         if (

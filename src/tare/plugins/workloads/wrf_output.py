@@ -59,17 +59,18 @@ _STEP_MOMENT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}_[0-9]{2}:[0-9]{2}:[0-9]{2
 """The simulated time in the line of a step, with its fraction of a second; old versions print none."""
 
 _FILE = re.compile(
-    rf"(?:RESTART run: opening \S*_d(?P<from>[0-9]{{2}})_|Writing \S*?)(?P<moment>{_MOMENT})"
-    r"(?: for domain +(?P<of>[0-9]{1,9}):.*| for reading.*)"
+    r"(?:RESTART run: opening \S*_d(?P<from>[0-9]{2})_|Writing \S*?|^d(?P<at>[0-9]{2}) )"
+    rf"(?P<moment>{_MOMENT})"
+    r"(?: for domain +(?P<of>[0-9]{1,9}):.*| for reading.*| +Input data is acceptable.*)"
 )
-"""A file that shows which simulated time its domain has reached."""
+"""A file that shows which simulated time its domain has reached, or starts at."""
 
 _BEGUN = re.compile(
     r"processing (restart file|lateral boundary|wrfinput file \(stream 0\)) for domain +([0-9]{1,9}):"
 )
 
 _SIEVE = Sieve(
-    r"(?:d\d\d \S+ +)? *(?:Timing for|RESTART run)|taskid: 0| *Ntasks| *Quilting with",
+    r"(?:d\d\d \S+ +)? *(?:Timing for|RESTART run|Input data)|taskid: 0| *Ntasks| *Quilting with",
     "FATAL CALLED",
     "SUCCESS",
     "cfl",
@@ -162,6 +163,8 @@ class _Forecast:
     """The simulated times of each kind of output, by the beginning of its file names."""
     starts: dict[int, str] = dataclasses.field(default_factory=dict)
     """The simulated time at which the steps of a domain begin, where a file before them shows it."""
+    begun_late: set[int] = dataclasses.field(default_factory=set)
+    """The domains before whose first step there are files of two simulated times."""
     has_head: bool = False
     has_input: bool = False
     """Whether input was read before the first step, as in every run."""
@@ -229,7 +232,7 @@ class WrfLog(ApplicationLog):
                 self._findings.record_facts(ranks=ranks)
         else:
             self._n_cfl += "cfl" in line and _CFL.search(line) is not None
-            if "RESTART run: " in line:
+            if "RESTART run: " in line or "Input data is acceptable" in line:
                 self._read_moment(self._open, line)
 
     def _begin_with_head(self) -> None:
@@ -329,11 +332,12 @@ class WrfLog(ApplicationLog):
         if (file := _FILE.search(line)) is None:
             return
         moment = file["moment"][:10] + file["moment"][10:].replace("_", ":").replace(":", "_", 1)
-        number = int(file["from"] or file["of"])
+        number = int(file["from"] or file["at"] or file["of"])
         if number in run.domains:
             run.domains[number].reach(moment)
         else:
-            run.starts[number] = moment
+            if run.starts.setdefault(number, moment) < moment:
+                run.begun_late.add(number)
 
     def parsed(self) -> Parsed:
         """Return the means of each finished run, and those of the last run even if it did not finish."""
@@ -368,6 +372,10 @@ class WrfLog(ApplicationLog):
             self._findings.problem("lines of steps are missing: the simulated time jumps")
         if any(run.domains and 1 not in run.domains for run in runs):
             self._findings.problem("the steps of domain 1, which every forecast has, are missing")
+        if any(run.begun_late & run.domains.keys() for run in runs):
+            self._findings.problem(
+                "lines of steps are missing: files of two times stand before the first one"
+            )
         if not all(run.has_last_step for run in runs):
             self._findings.problem("lines of steps are missing: the last one is before the forecast's end")
         if not all(kind.is_in_order for run in runs for kind in run.outputs.values()):

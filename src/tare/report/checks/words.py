@@ -129,7 +129,7 @@ _MOST_MORE = 4
 def _shows(ends: tuple[float, float], limit: float, one: CheckedComparison, half: float, more: int) -> bool:
     """Return whether the printed ends of an interval are on those sides of the limit where they are."""
     is_percent = one.unit == "%" and not one.function.is_figure
-    for end in ends:
+    for end in filter(math.isfinite, ends):
         shown = float(_number(end, one, half, more).replace("−", "-")) / (100 if is_percent else 1)
         if end != limit and ((shown > limit) is not (end > limit) or math.isclose(shown, limit)):
             return False
@@ -138,6 +138,9 @@ def _shows(ends: tuple[float, float], limit: float, one: CheckedComparison, half
 
 def _number(value: float, one: CheckedComparison, half: float | None, more: int = 0) -> str:
     """Return `value` with digits down to about a tenth of the half width of its interval, or `more`."""
+    if math.isinf(value):
+        sign = "−" if value < 0 else "+" if one.function is Function.OVERHEAD else ""
+        return f"{sign}∞"
     if one.unit == "%" and not one.function.is_figure:
         sign = "+" if one.function is Function.OVERHEAD else ""
         text = f"{value * 100:{sign}.{_decimals(value * 100, half and half * 100) + more}f}"

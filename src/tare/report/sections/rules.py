@@ -178,7 +178,8 @@ def _ratios(facts: RuleFacts) -> _Kept:
         len(measured): "Ratios are those of the geometric means of all runs of each side",
     }.get(
         n_unpaired,
-        f"{len(measured) - n_unpaired} ratios are geometric means over blocks, {n_unpaired} are unpaired",
+        "Ratios are geometric means over blocks, except for the "
+        f"{'one that is' if n_unpaired == 1 else f'{n_unpaired} that are'} unpaired",
     )
     if facts.campaign.mean is Mean.MEDIAN:
         kinds = [
@@ -294,8 +295,10 @@ def _timing(facts: RuleFacts) -> _Kept:
     printed = "Figures are what the programs print of themselves; how they synchronise ranks is theirs."
     if not n_imported:
         return Keeping.PARTLY, printed
-    which = "These runs" if n_imported == len(measured) else f"{n_imported} of {len(measured)} runs"
-    return Keeping.PARTLY, f"{printed} {which} were made elsewhere."
+    whole = "The run" if n_imported == 1 else "These runs"
+    which = whole if n_imported == len(measured) else f"{n_imported} of {len(measured)} runs"
+    were = "was" if n_imported == 1 else "were"
+    return Keeping.PARTLY, f"{printed} {which} {were} made elsewhere."
 
 
 def _bounds(facts: RuleFacts) -> _Kept:

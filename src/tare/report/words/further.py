@@ -24,14 +24,26 @@ def further_words(
     if not rest:
         return ""
     has_others = len({one.at.get("workload") for one in figures}) > 1
-    parts = []
-    for verdict in differences():
-        changed = [rows[0] for rows in rest.values() if any(one.verdict is verdict for one in rows)]
-        if changed:
-            parts.append(f"{len(changed)} {verdict.value} ({_named(changed, has_workloads=has_others)})")
+    by_verdicts: dict[tuple[str, ...], list[Comparison]] = {}
+    for rows in rest.values():
+        found = {one.verdict for one in rows}
+        by_verdicts.setdefault(tuple(one.value for one in differences() if one in found), []).append(rows[0])
+    parts = [
+        f"{len(changed)} {_changes(of)} ({_named(changed, has_workloads=has_others)})"
+        for of, changed in sorted(by_verdicts.items(), key=lambda one: len(one[0]))
+        if of
+    ]
     outcome = listed(parts) if parts else "none is known to be worse or better"
     more = " ".join(filter(None, (count(len(rest), "more figure"), aside[len(rest) > 1])))
     return f"{more} {'was' if len(rest) == 1 else 'were'} measured: {outcome}."
+
+
+def _changes(verdicts: Sequence[str]) -> str:
+    """Return what became of figures in their rows: ``worse``, ``worse in some rows and better in others``."""
+    first, *others = verdicts
+    return (
+        " and ".join([f"{first} in some rows", *(f"{one} in others" for one in others)]) if others else first
+    )
 
 
 def further_figures(

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from tare.core.backend_plugin import CheckContext
 from tare.core.checks import Finding
+from tare.core.counting import count
 from tare.core.errors import BackendError
 from tare.plugins.backends.batch.commands import Reach
 from tare.plugins.backends.psij.library import INSTALL, executor, is_installed, run, version
@@ -44,8 +45,8 @@ def check_psij(context: CheckContext, options: PsijOptions) -> Iterator[Finding]
             yield Finding(name=name, is_met=False, found=found, cure=cure)
         else:
             found = f"it answers PSI/J's executor {options.executor}"
-            count = f"; {len(jobs)} jobs of yours" if system.commands else ""
-            yield Finding(name=name, is_met=True, found=found + count)
+            own = f"; {count(len(jobs), 'job')} of yours" if system.commands else ""
+            yield Finding(name=name, is_met=True, found=found + own)
 
 
 def _is_there(reach: Reach, command: str) -> bool:

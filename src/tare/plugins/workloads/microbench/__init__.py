@@ -194,7 +194,7 @@ class Microbench(Benchmark, frozen=True, kw_only=True):
         )
         argv = ["{work}/microbench"]
         argv += ["--min-bytes", str(asked["min_bytes"]), "--max-bytes", str(asked["max_bytes"])]
-        argv += ["--iterations", str(asked["iterations"]), "--time-limit", f"{float(asked['time_s']):g}"]
+        argv += ["--iterations", str(asked["iterations"]), "--time-limit", f"{float(asked['time_s']):.15g}"]
         argv += ["--window", str(asked["window"])] if "window" in asked else []
         return (build, Stage(argv=(*argv, *str(asked["operations"]).split()), layout=self._layout(case)))
 
