@@ -7,6 +7,7 @@ import gzip
 import os
 import socket
 import stat
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -122,6 +123,15 @@ def test_what_does_not_unpack_is_reported(root: Path, data: bytes) -> None:
             SafeFolder(root, "t.gz").unpack()
     else:
         assert SafeFolder(root, "t.gz").unpack() == b""
+
+
+def test_zeros_behind_what_is_packed_cost_nothing(root: Path) -> None:
+    """They take no disk, so that gigabytes come in a small archive. Read one by one, they took minutes."""
+    (root / "t.gz").write_bytes(gzip.compress(b"whole") + bytes(1_000_000))
+    assert SafeFolder(root, "t.gz").unpack() == b"whole"
+    os.truncate(root / "t.gz", 10**12)
+    with pytest.raises(OSError, match="more than the 256 MiB"):
+        SafeFolder(root, "t.gz").unpack()
 
 
 def test_packed_files_in_a_row_unpack_whole(root: Path) -> None:
@@ -281,3 +291,20 @@ def test_below_a_folder_that_is_kept_open_no_link_is_followed(root: Path, outsid
             with pytest.raises(OSError, match="link"):
                 (kept / name).read()
         assert kept.files_and_folders() == ([], [])
+
+
+@pytest.mark.parametrize("act", ["make_folder", "create", "remove", "rename", "link"])
+def test_an_error_names_the_path_from_the_root(root: Path, act: str) -> None:
+    (root / "inner" / "taken").mkdir(parents=True)
+    (root / "inner" / "file").write_text("")
+    inner = SafeFolder(root, "inner")
+    actions: dict[str, Callable[[], object]] = {
+        "make_folder": (inner / ("n" * 300)).make_folder,
+        "create": (inner / "taken").create,
+        "remove": (inner / "taken").remove,
+        "rename": lambda: (inner / "file").rename("taken"),
+        "link": lambda: (inner / "taken").link(root / "inner" / "file"),
+    }
+    with pytest.raises(OSError, match=r"too long|a folder, not a file") as caught:
+        actions[act]()
+    assert caught.value.filename == str(root / "inner" / ("n" * 300 if act == "make_folder" else "taken"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import logging
 import os
@@ -13,15 +14,18 @@ import time
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
 from backends.real_ssh import sshd
 from cli.conftest import TARE, Tare
+from tare.cli import logs
+from tare.cli.commands import run
 from tare.core import log
 from tare.core.log import fields
 from tare.core.pseudonyms import NO_PSEUDONYMS
 from tare.core.safe_folder import SafeFolder
-from tare.storage.log import JsonLines, add_handler, keeping_log, read_log, remove_handler
+from tare.storage.log import Entry, JsonLines, add_handler, keeping_log, read_log, remove_handler
 
 SECRET = "ghp_4fGh72kQwLmN0pRsTuVxYz13AbCdEfGh5678"
 STUDY = f"""\
@@ -140,6 +144,22 @@ def test_a_file_that_cannot_be_written_is_bad_usage(tare_here: Tare, tmp_path: P
         done = tare_here("run", "study.yaml", "--log", name)
         assert done.returncode == 2
         assert "the log cannot be written" in done.stderr
+
+
+def test_lines_that_a_full_disk_did_not_take_are_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(lines: JsonLines, entry: Entry) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(JsonLines, "write", full)
+    with click.Context(run.command) as context:
+        logs._write(context, run.command.params[0], tmp_path / "run.log")
+        logging.getLogger("tare.session").info("begun")
+        logging.getLogger("tare.session").info("ended")
+    assert capsys.readouterr().err == (
+        f"{tmp_path / 'run.log'}: 2 lines of the log could not be written: No space left on device\n"
+    )
 
 
 def test_hostile_text_forges_no_line_and_steers_no_terminal(folder: Path, tmp_path: Path) -> None:

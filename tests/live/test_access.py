@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import stat
 from collections.abc import MutableMapping
 from pathlib import Path
@@ -190,6 +191,22 @@ def test_a_token_file_is_made_for_its_owner_alone_and_used_again(tmp_path: Path)
     listener = listen("127.0.0.1", 0, path)
     with listener.socket:
         assert listener.access.token == token
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full, full(4)")
+def test_a_token_file_that_could_not_be_written_does_not_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, opened = tmp_path / "token", os.open
+
+    def open_full(*given: Any) -> int:
+        path.write_text("")
+        return opened("/dev/full", os.O_WRONLY | os.O_CLOEXEC)
+
+    monkeypatch.setattr(os, "open", open_full)
+    with pytest.raises(UsageError, match="token: cannot be written: No space left on device"):
+        read_token(path)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(

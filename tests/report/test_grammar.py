@@ -7,12 +7,14 @@ import json
 import altair
 import jsonschema
 import pytest
+import vl_convert
 
 from report.studies import content_of, three_networks
 from support.scales import make_application, usl
 from support.synthetic import make_campaign
-from tare.report.charts.drawing import chart_spec
+from tare.report.charts.drawing import Style, chart_spec, panel_charts
 from tare.report.charts.node_timelines import node_timeline_charts
+from tare.report.charts.painting import to_svg
 from tare.report.charts.panels import Line, Panel, Point
 from tare.report.charts.scripts import VEGALITE
 from tare.report.charts.telemetry import Bar, Epoch, NodeTimeline
@@ -53,3 +55,13 @@ def test_a_misspelt_channel_is_not() -> None:
 
 def test_the_schema_is_of_the_version_that_charts_are_drawn_with() -> None:
     assert altair.SCHEMA_VERSION.removeprefix("v").startswith(VEGALITE.split(".")[0] + ".")
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "a backslash at its end\\", 'a backslash before a quote\\"'])
+def test_a_coordinate_of_any_name_is_drawn(name: str) -> None:
+    point = Point(x=1, y=50, low=None, high=None, at="1", value="50 s", interval="", n_blocks=1)
+    line = Line(Variant("host", is_reference=True, index=0), (point,))
+    drawn = panel_charts([Panel("pingpong", "", (line,), name, "s")], Style("time"))
+    assert to_svg(chart_spec(drawn[0])).startswith("<svg")
+    compiled = json.dumps(vl_convert.vegalite_to_vega(chart_spec(drawn[0]), vl_version=VEGALITE))
+    assert json.dumps(json.dumps(name))[1:-1] in compiled

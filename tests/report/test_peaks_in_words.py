@@ -81,3 +81,9 @@ def test_efficiencies_without_intervals_are_not_stated_as_sure(blocks: int) -> N
     assert "Efficiency seems below 70 % from 2 nodes on" in said(usl(6, 0.9, 0.0), blocks=blocks)
     assert "Efficiency stays at 70 % or more up to 2 nodes" in said(usl(6, 0.3, 0.0))
     assert "Efficiency is below 70 % from 2 nodes on" in said(usl(6, 0.9, 0.0))
+
+
+def test_of_two_floors_that_reach_the_same_scale_the_higher_one_is_told() -> None:
+    """Efficiencies of 96, 81 and 47 %: that 4 nodes stay above 70 % says more than above 50 %."""
+    text = said(usl(6, 0.0, 0.02), noise=0.001)
+    assert "Efficiency stays at 70 % or more up to 4 nodes." in text

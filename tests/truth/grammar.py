@@ -55,7 +55,7 @@ _PAID = (
     r"in the (?:mean of times|arithmetic mean|harmonic mean) (?:(?:multiplied|divided) by )?"
     rf"{_NUMBER}(?: {_BRACKET})?"
 )
-_BESIDE = rf"(?: on average(?:, {_ENDS})?)?(?:, {_PAID})?"
+_BESIDE = rf"(?: on average(?:, {_ENDS})?)?(?:, {_PAID}(?: in one case)?)?"
 _CHANGE = (
     rf"(?:(?P<change>[\d.]+) % (?P<way>longer|higher|shorter|lower)|(?P<verb>multiplied|divided) by "
     rf"(?P<fold>\d[\d. ]*)|(?P<signed>{_NUMBER}))(?: (?P<ends>{_BRACKET}))?{_BESIDE}"
@@ -86,7 +86,7 @@ class Grammar:
             re.compile(
                 rf"(?P<fom>{told})(?: \((?P<label>[a-z]+ [a-z]+)\))?{sizes} of "
                 rf"(?:(?P<workload>{names})|(?P<n>\d+) "
-                rf"workloads) \((?:{_ENDS}|{_UNMEASURED})(?:, once {_PAID})?\)"
+                rf"workloads) \((?:{_ENDS}|{_UNMEASURED})(?:, once {_PAID}(?: in one case)?)?\)"
             ),
             re.compile(rf"(?P<figures>\d+) more (?:figures?|elapsed times?)(?: \({_ENDS}\))?"),
         ]

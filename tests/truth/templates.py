@@ -48,6 +48,10 @@ NOTES = (
 """What stands beside a row, joined by semicolons."""
 
 _NOTE = "(?:" + "|".join(NOTES) + ")"
+_OF_SOME = (
+    rf"(?:(?:in \d+ of \d+ cases, )?{_NOTE}|\d+ more case has a note in the tables|"
+    r"\d+ more cases have notes in the tables)"
+)
 _RUNS = r"\d+ (?:further )?(?:runs?|attempts?)"
 _WHEN = r"\d{4}-\d\d-\d\d \d\d:\d\d to (?:\d{4}-\d\d-\d\d )?\d\d:\d\d UTC"
 _SESSION_CHANGE = (
@@ -73,7 +77,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"\d+ blocks would not settle (?:the undecided one|any of the \d+ undecided|\d+ of the \d+ "
         r"undecided), if ratio and noise stay as they are\.",
         "The undecided lie too near the margin for any sensible number of blocks to settle them.",
-        rf"On {FIGURES}: {_NOTE}(?:; {_NOTE})*\.",
+        rf"On {FIGURES}: {_OF_SOME}(?:; {_OF_SOME})*\.",
         rf"(?:Equivalent|Within the margin) from \d+ (?:block|run)s?: may miss a slow mode of up to {N} % "
         r"of the runs\.",
         rf"Over all sizes {FIGURES} is (?:worse|better): .+\.",
@@ -90,8 +94,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Each number is of one figure of one workload: of the message sizes that it names, or of all\.",
         r"Scales are averaged only where each has the same verdict\.",
         r"Equivalent: the whole interval lies within ± [\d.]+ %(?:, from −[\d.]+ % to \+[\d.]+ %)?\.",
-        r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which \d+ "
-        r"(?:blocks|runs) cannot show(?:; (?:"
+        r"All of it holds if the (?:blocks|runs) of a side are independent of each other, which "
+        r"\d+(?: to \d+)? (?:blocks|runs) cannot show(?:; (?:"
         rf"(?:the|no) verdicts?{_FEW} holds?|(?:all \d+|both) verdicts{_FEW} hold|"
         rf"\d+ of \d+ verdicts{_FEW} holds?) "
         r"without that, where (?:blocks|runs) resemble the one before by up to [\d.]+)?\.",
@@ -104,6 +108,8 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"The runs were made in \d+ sessions: session 1, {_WHEN}, with \d+ measured runs?(?:; session \d+, "
         rf"{_WHEN}, with \d+ measured runs?)+\.",
         r"Between them lay [\d hmins.]+\.",
+        r"The outputs of \d+ runs? of the campaign \S+ were read anew on [\d-]+ \(tare reparse\): "
+        r"\d+ runs? (?:was|were) of another state before\.",
         r"Only runs of one block and one session are paired"
         r"(?:; what did not run together is compared unpaired, as was asked for)?\.",
         r"(?:The pass|Each of \d+ passes) over (?:the )?cases of a block began its runs in the order "

@@ -29,7 +29,7 @@ from tare.report.formats.page import render
 from tare.report.report_statistics import ReportStatistics
 from tare.report.sections.overview import Overview
 from tare.report.sections.verdicts import Verdicts
-from tare.report.words.assumed import FOOTNOTE, assumed_words
+from tare.report.words.assumed import FOOTNOTE, assumed_of_intervals, assumed_words
 from truth.campaigns import Truth, by_level, campaign, write
 from truth.noise import autocorrelated, lognormal, sides
 from truth.test_agreement import tare
@@ -95,6 +95,17 @@ def test_the_sentence_counts_the_verdicts_that_hold_without_it() -> None:
     assert assumed_words([weak, weak]) == f"{start}; no verdicts hold {end}"
     assert assumed_words([one, many]) == f"{start}; the verdict of so few blocks holds {end}"
     assert assumed_words([one, weak, many]) == f"{start}; 1 of 2 verdicts of so few blocks holds {end}"
+
+
+def test_the_sentence_names_the_least_and_the_most_of_the_few_blocks() -> None:
+    one = Finding(10, 1.5, 1.4, 1.6, 0.95, Verdict.WORSE)
+    fewer = msgspec.structs.replace(one, n_blocks=4, verdict=Verdict.UNDECIDED)
+    many = msgspec.structs.replace(one, n_blocks=20)
+    without = Finding(10, None, None, None, 0.95, Verdict.UNDECIDED)
+    assert "which 4 to 10 blocks cannot show; the verdict holds" in assumed_words([one, fewer])
+    assert "which 4 to 10 blocks cannot show; the verdict of so few" in assumed_words([one, fewer, many])
+    assert "which 10 blocks cannot show; the verdict holds" in assumed_words([one, without])
+    assert assumed_of_intervals([4, 10, 20, 1]).endswith("which 4 to 10 blocks cannot show.")
 
 
 MARKED = Truth(factors={"network": ("host", "overlay", "macvlan")}, blocks=5)

@@ -192,6 +192,19 @@ def test_a_figure_that_appears_twice_is_a_problem_and_never_a_number(text: str) 
     assert "time is in the output more than once" in parsed.problems[0]
 
 
+def test_two_kinds_of_lines_with_a_figure_are_named_without_their_values() -> None:
+    parsed = parse("  t: 1.5\ncount: 3\n", fom(r"t: (\S+)"))
+    assert values(parsed) == []
+    (problem,) = parsed.problems
+    assert problem.startswith("time is in the output more than once, as 't: …' and as 'count: …'; let the")
+    assert "let the regex match one of them only (^ is the start of a line), or list" in problem
+    same = parse("t: 1.5\nt: 3\n", fom(r"t: (\S+)"))
+    assert same.problems[0].startswith("time is in the output more than once; list")
+    assert parse("t: 1 t: 2\n", fom(r"t: (\S+)")).problems == same.problems, "the values may differ by run"
+    third = parse("t: 1.5\nt: 3\ncount: 3\n", fom(r"t: (\S+)"))
+    assert "as 't: …' and as 'count: …'" in third.problems[0]
+
+
 def test_named_groups_are_coordinates() -> None:
     pattern = r"^(?P<function>\w+): +(?P<size>\S+) +([\d.]+)$"
     parsed = parse("Copy:  10 1.5\nCopy:  0.5 2.5\nTriad: 10 3.5\n", fom(pattern, by=("function", "size")))

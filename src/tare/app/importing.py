@@ -19,7 +19,7 @@ from tare.core.workload import Workload
 from tare.execution.outcome import judge_figures
 from tare.execution.parsing import parse_file
 from tare.execution.printed_settings import anchored
-from tare.storage.campaign import is_campaign, read_campaign
+from tare.storage.campaign import is_begun, is_campaign, read_campaign
 from tare.storage.import_files import ReadFile
 from tare.storage.imports import Import, extended_plan
 from tare.storage.trees import Refused
@@ -29,11 +29,11 @@ _CURE_OF_END = "; if it was to end there, state that: --set max_bytes=SIZE, or {
 
 
 def existing_import(folder: Path) -> Campaign | None:
-    """Return the imported campaign in `folder`; None if there is none yet."""
+    """Return the imported campaign in `folder`; None if there is none yet, or only the beginning of one."""
     if not folder.exists():
         return None
     if not is_campaign(folder):
-        if any(folder.iterdir()):
+        if any(folder.iterdir()) and not is_begun(folder):
             raise UsageError(f"{folder} holds something else; choose another --out")
         return None
     campaign = read_campaign(folder)

@@ -15,6 +15,7 @@ from tare.app import planning
 from tare.app.executors import make_executor
 from tare.app.patience import Patience, Wait
 from tare.app.planned_tasks import planned_task
+from tare.app.scratch_folders import scratch_folder
 from tare.config import SiteSource
 from tare.core.attempt import Attempt, State
 from tare.core.backend_plugin import CheckContext, PlannedTask
@@ -68,9 +69,9 @@ def check_platform(
     of_compiler: Finding | None = None
     missing = ""
     for workload in _PROGRAMS:
-        with tempfile.TemporaryDirectory(prefix=".tare-doctor.", dir=folder) as work:
+        with scratch_folder(folder) as work:
             try:
-                attempt = _try(source, name, workload, env, Path(work), wait)
+                attempt = _try(source, name, workload, env, work, wait)
             except TareError as error:
                 own = Finding(name=name, is_met=False, found=str(error), cure=_cure(platform, "", ""))
                 return of_compiler or own
@@ -82,7 +83,7 @@ def check_platform(
             if _is_missing(attempt):
                 missing = missing or attempt.reason
                 continue
-            finding = _judge(name, platform, workload, attempt, Path(work) / attempt.folder)
+            finding = _judge(name, platform, workload, attempt, work / attempt.folder)
         if of_compiler is not None:
             return _with_compiler(finding, of_compiler) if finding.is_met else of_compiler
         if finding.is_met or not _is_of_compiler(finding.found):

@@ -12,7 +12,7 @@ import msgspec
 
 from tare.app import planning
 from tare.app.resuming import continues_last_session
-from tare.app.session import is_extension
+from tare.app.same_study import is_extension
 from tare.core.attempt import Attempt, State
 from tare.core.case import Case, Run
 from tare.execution.executor import SerialExecutor

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
+from tare.app.scratch_folders import scratch_folder
 from tare.core.checks import Finding
 from tare.core.errors import BackendError
 from tare.core.job import Backend
@@ -38,9 +38,9 @@ def check_hosts(situation: Situation) -> Iterator[Finding]:
             networks_of.setdefault(network.host_of(node), []).append((name, network))
     if not site.agent:
         networks_of = {None: [(name, network) for name, network in networks.items()]}
-    with tempfile.TemporaryDirectory(prefix=".tare-doctor.", dir=situation.folder) as folder:
-        (Path(folder) / _SEEN).touch()
-        scripts = {host: _script(site, Path(folder), found) for host, found in networks_of.items()}
+    with scratch_folder(situation.folder) as folder:
+        (folder / _SEEN).touch()
+        scripts = {host: _script(site, folder, found) for host, found in networks_of.items()}
         responses: dict[str | None, tuple[str, float]] = {}
         with ThreadPoolExecutor(_AT_ONCE) as pool:
             asked = {

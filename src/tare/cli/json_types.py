@@ -214,6 +214,13 @@ _IMPORT = {
     "refused": records("RefusedFile", {"file": str, "why": str}),
     "remarks": list[str],
 }
+_REPARSED = {
+    "case": str,
+    **dict.fromkeys(("block", "attempt"), int),
+    **dict.fromkeys(("before", "state"), State),
+    "reason": str,
+    "folder": str,
+}
 _MEASUREMENT = {"file": str, "fom": str, "value": float, "unit": str, "at": Settings}
 _PARSED = {"complete": bool, "completeness": Completeness, "problems": list[str], "left_out": list[str]}
 _PREDICTIONS = records("PredictionRecord", {"sentence": str, "prediction": Prediction})
@@ -330,6 +337,7 @@ OUTPUTS: Mapping[str, Keys] = {
     "tare.plan/1": _PLAN,
     "tare.predict/1": {"predictions": _PREDICTIONS},
     "tare.published/1": {"publications": records("PublicationRow", _PUBLICATION)},
+    "tare.reparse/1": {"campaign": str, "out": str, "runs": records("ReparsedRun", _REPARSED)},
     "tare.report/1": {
         "page": str | None,
         "charts": list[str],

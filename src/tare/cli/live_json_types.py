@@ -32,7 +32,7 @@ _SUMMARY: Keys = {
     **{key: optional(kind) for key, kind in _OF_PLAN.items()},  # its plan may not be readable
 }
 _HEADLINE: Keys = {  # by the names of attributes: this contract is older than the names in other JSON
-    **{name: get_type_hints(Headline)[name] for name in Headline.__struct_fields__},
+    **{name: get_type_hints(Headline)[name] for name in Headline.__struct_fields__ if name != "rows"},
     "workloads": list[str],
 }
 _STATISTICS: Keys = {

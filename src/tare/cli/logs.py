@@ -82,8 +82,15 @@ def _write(context: click.Context, parameter: click.Parameter, path: Path | None
         lines = JsonLines(SafeFolder(path.parent, path.name), logging.DEBUG)
     except OSError as error:
         raise UsageError(f"{path}: the log cannot be written: {error.strerror}") from error
+
+    def end() -> None:
+        remove_handler(lines)
+        if lines.n_lost:
+            lost = count(lines.n_lost, "line")
+            echo(f"{path}: {lost} of the log could not be written: {lines.fault}", err=True)
+
     add_handler(lines)
-    context.call_on_close(lambda: remove_handler(lines))
+    context.call_on_close(end)
 
 
 def moment(context: click.Context, parameter: click.Parameter, value: str | None) -> float | None:

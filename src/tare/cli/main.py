@@ -40,6 +40,7 @@ COMMANDS = {
     "export": "Write every measurement as one row: CSV, JSON or Parquet.",
     "import": "Make a campaign from existing output of a workload.",
     "published": "List published results, or make a campaign from them.",
+    "reparse": "Read the figures of a campaign anew from its outputs, as a mended study says.",
     "parse": "Read figures of merit from existing output of a workload.",
     "workloads": "List the workloads, or describe one.",
     "lab": "Build, enter and remove a cluster on this machine.",
@@ -125,8 +126,9 @@ def _tell(error: BaseException) -> int:
         error = UsageError(f"{error.filename}: {error.strerror}; shorten it")
     if isinstance(error, UnreadableFile):
         error = InfrastructureError(f"{error.filename}: cannot read: {error.strerror}")
-    if isinstance(error, OSError) and error.errno in STORAGE_FAULTS and error.filename:
-        error = InfrastructureError(f"{os.fsdecode(error.filename)}: {error.strerror}")
+    if isinstance(error, OSError) and error.errno in STORAGE_FAULTS:
+        where = os.fsdecode(error.filename) if error.filename else "a file cannot be read or written"
+        error = InfrastructureError(f"{where}: {error.strerror}")
     if isinstance(error, TareError):
         known = error
     elif lack := lacking(error):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
 
@@ -13,6 +14,7 @@ from tare.core.comparison import Mean
 from tare.core.memo import Memo
 from tare.core.plan import Plan
 from tare.core.pseudonyms import Pseudonyms
+from tare.core.values import MOST_RUNS, CaseId, EpochSeconds
 
 Environment = dict[str, dict[str, str]]
 """Facts of an attempt's nodes, by host: kernel, CPU, MPI and so on."""
@@ -33,6 +35,22 @@ class Session(msgspec.Struct, frozen=True, kw_only=True):
     is_retrying: bool = False
 
 
+class Reparse(msgspec.Struct, frozen=True, kw_only=True):
+    """That the figures of a campaign were read anew from the outputs of another, named `source`.
+
+    `at` is when, in seconds since the epoch, and `tare` the version that read them. `n_runs` counts the
+    attempts that had ended, `n_changed` those that have another state since. `cases` holds the ids that the
+    cases had when they ran, by those that they have now: the order of runs was drawn by the former.
+    """
+
+    source: str
+    at: EpochSeconds
+    tare: str
+    n_runs: Annotated[int, msgspec.Meta(ge=0, le=MOST_RUNS)]
+    n_changed: Annotated[int, msgspec.Meta(ge=0, le=MOST_RUNS)]
+    cases: dict[CaseId, CaseId]
+
+
 class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One execution of a study at a site. `attempts` are in the order in which they began.
 
@@ -46,6 +64,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
       that was checked; `unreadable`, why that is unknown.
     - `profiled_attempts` are those of the plan's profiled cases, with the case that each profiles.
     - `pseudonyms` are the pseudonyms with which it is shown (storage.pseudonymous).
+    - `reparse` says where its figures were read anew from, None for a campaign that read its own runs.
     """
 
     folder: Path
@@ -61,6 +80,7 @@ class Campaign(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     unreadable: dict[str, str] = {}
     profiled_attempts: tuple[Attempt, ...] = ()
     pseudonyms: Pseudonyms = Pseudonyms()
+    reparse: Reparse | None = None
 
     @property
     def shown_folder(self) -> str:

@@ -114,12 +114,13 @@ class Plan(Design, frozen=True, kw_only=True, dict=True):
         Cases are sorted by a keyed hash rather than shuffled, so that a campaign that gets more cases keeps
         the order of those it has.
         """
+        by_id = {case.id: case for case in self.cases}
+        return tuple(by_id[case] for case in self.order_of_ids(by_id, block))
+
+    def order_of_ids(self, cases: Iterable[str], block: int) -> list[str]:
+        """Return the ids of cases in the random order of `block` (see order)."""
         key = f"{self.seed}:{block}".encode()
-
-        def rank(case: Case) -> bytes:
-            return hashlib.blake2b(case.id.encode(), key=key, digest_size=8).digest()
-
-        return tuple(sorted(self.cases, key=rank))
+        return sorted(cases, key=lambda one: hashlib.blake2b(one.encode(), key=key, digest_size=8).digest())
 
     def reference_of(self, case: Case) -> Case | None:
         """Return the case that `case` is compared with: the same except for the reference's settings.

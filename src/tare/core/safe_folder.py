@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import errno
 import fnmatch
-import gzip
 import io
 import os
 import secrets
@@ -24,6 +23,7 @@ from typing import NamedTuple
 
 from tare.core.descriptors import Opened, write_all
 from tare.core.errors import UnreadableFile
+from tare.core.gzip_members import unpack
 from tare.core.named_file import NamedFile, named
 from tare.core.units import format_bytes
 
@@ -200,12 +200,11 @@ class SafeFolder:
     def unpack(self, limit: int = MOST_BYTES) -> bytes:
         """Return the content of a gzip file (RFC 1952).
 
-        Raises OSError: EFBIG above `limit` bytes, EBADMSG.
+        Raises OSError: EFBIG above `limit` bytes, packed or not, and EBADMSG.
         """
         try:
-            with self.reader() as file, gzip.GzipFile(fileobj=file, mode="rb") as unpacked:
-                data = unpacked.read(limit + 1)
-        except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+            data = unpack(self.read(limit), limit + 1)
+        except zlib.error as error:
             raise self._error(errno.EBADMSG, f"damaged ({error})") from error
         if len(data) > limit:
             raise self._too_large(limit)
@@ -214,7 +213,7 @@ class SafeFolder:
     def create(self) -> int:
         """Return a descriptor of a new, empty file that replaces what had its name; the caller closes it."""
         with self._opened_parent() as parent:
-            with contextlib.suppress(FileNotFoundError):
+            with contextlib.suppress(FileNotFoundError), self._describing(parent):
                 os.unlink(self.name, dir_fd=parent)
             return self._open_in(parent, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
 
@@ -242,8 +241,9 @@ class SafeFolder:
 
     def rename(self, name: str) -> None:
         """Give the file another name in its folder; it replaces what had that name (rename(2))."""
-        with self._opened_parent() as parent:
-            os.rename(self.name, _parts(name)[0], src_dir_fd=parent, dst_dir_fd=parent)
+        target = self._at(*self.parts[:-1], _parts(name)[0])
+        with self._opened_parent() as parent, target._describing(parent):
+            os.rename(self.name, target.name, src_dir_fd=parent, dst_dir_fd=parent)
 
     def make_folder(self, *, is_fresh: bool = False) -> None:
         """Make the folder and its parents. Raises FileExistsError if `is_fresh` and the folder exists."""
@@ -256,17 +256,19 @@ class SafeFolder:
         with self._made_parent() as parent:
             try:
                 os.mkdir(self.name, dir_fd=parent)
-            except FileExistsError as error:
-                if is_fresh:
-                    raise self._described(error, parent) from None
-            try:
-                os.close(os.open(self.name, _FOLDER, dir_fd=parent))  # what is there is a folder, and no link
             except OSError as error:
-                raise self._described(error, parent) from None
+                if is_fresh or not isinstance(error, FileExistsError):
+                    raise self._described(error, parent) from None
+            with self._describing(parent):
+                os.close(os.open(self.name, _FOLDER, dir_fd=parent))  # what is there is a folder, and no link
 
     def remove(self) -> None:
         """Remove the file, or the link itself; do nothing if it does not exist."""
-        with contextlib.suppress(FileNotFoundError), self._opened_parent() as parent:
+        with (
+            contextlib.suppress(FileNotFoundError),
+            self._opened_parent() as parent,
+            self._describing(parent),
+        ):
             os.unlink(self.name, dir_fd=parent)
 
     def status(self) -> os.stat_result:
@@ -362,6 +364,14 @@ class SafeFolder:
             except BaseException:
                 self._remove(draft, parent)
                 raise
+
+    @contextlib.contextmanager
+    def _describing(self, parent: int) -> Iterator[None]:
+        """Describe an OSError that is raised while entered."""
+        try:
+            yield
+        except OSError as error:
+            raise self._described(error, parent) from None
 
     def _described(self, error: OSError, parent: int) -> OSError:
         """Return `error` with this name, and with the kind of file that has the name if that is the cause."""

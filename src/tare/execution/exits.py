@@ -105,13 +105,22 @@ def judge_survivors(outcome: Outcome, ended: Exit) -> Outcome:
     could not be ended and may disturb this and other runs.
     """
     if ended.lingerers:
-        what = f"its ranks had ended, but not {_named(ended.lingerers)}: left behind, it held the launcher up"
+        what = f"{_LINGERED} {_named(ended.lingerers)}: left behind, it held the launcher up"
         outcome = _invalidated(outcome, what, "lingerers")
     if ended.survivors:
         n = len(ended.survivors)
-        what = f"{count(n, 'process', 'processes')} could not be ended and may slow this and other runs: "
+        what = f"{count(n, 'process', 'processes')} {_SURVIVED}: "
         outcome = _invalidated(outcome, what + _named(ended.survivors), "survivors")
     return outcome
+
+
+_LINGERED = "its ranks had ended, but not"
+_SURVIVED = "could not be ended and may slow this and other runs"
+
+
+def tells_of_outliving(reason: str) -> bool:
+    """Return whether the reason of an attempt says that processes outlived its ranks (judge_survivors)."""
+    return _LINGERED in reason or _SURVIVED in reason
 
 
 def _named(processes: Sequence[str]) -> str:

@@ -69,22 +69,47 @@ def judge(
     attempt = msgspec.structs.replace(attempt, elapsed_s=end.exit.elapsed_s)
     outcome = judge_clocks(attempt) or judge_software(case, composer, work, end.exit)
     outcome = outcome or judge_exit(end, timeout_s, work, workload.output)
-    network = NetworkEvidence()
+    network, placement = NetworkEvidence(), ""
     parsed = Parsed()
     if outcome is None:
-        parsed = parse_output(workload.expecting(case), work)
-        if not parsed.problems:
-            requested = requested_settings(workload, case, composer.site.platforms[case.platform])
-            parsed = with_contradictions(workload, parsed, requested, "asked for")
-        outcome = _quoted(judge_figures(workload, parsed), work, (end.stderr, end.stdout, workload.output))
+        parsed, outcome = judge_output(case, composer, work, (end.stderr, end.stdout))
     if outcome.state is State.DONE and workload.needs_transport and case.layout.nodes > 1 and case.network:
         network, outcome = judge_network(attempt, case, composer, work, parsed)
-    placement = ""
     if outcome.state is State.DONE:
         placement, outcome = judge_ranks(case, composer, work, hostnames)
     if outcome.state is State.DONE and case.profile_of is not None:
         outcome = judge_profile(work, (end.stderr, end.stdout))
     outcome = judge_survivors(outcome, end.exit)
+    judged = msgspec.structs.replace(
+        attempt,
+        is_infrastructure=outcome.is_infrastructure,
+        transport=network.evidence,
+        proof=network.proof,
+        chosen=network.chosen,
+        placement=placement,
+    )
+    return with_figures(judged, workload, composer, parsed, outcome)
+
+
+def judge_output(
+    case: Case, composer: Composer, work: Path, names: Sequence[str] = ()
+) -> tuple[Parsed, Outcome]:
+    """Return the figures in the output of a run, and whether they are all there and of what was asked for.
+
+    `names` are the files in which the program may have printed an error.
+    """
+    workload = composer.workloads[case.workload]
+    parsed = parse_output(workload.expecting(case), work)
+    if not parsed.problems:
+        requested = requested_settings(workload, case, composer.site.platforms[case.platform])
+        parsed = with_contradictions(workload, parsed, requested, "asked for")
+    return parsed, _quoted(judge_figures(workload, parsed), work, (*names, workload.output))
+
+
+def with_figures(
+    attempt: Attempt, workload: Workload, composer: Composer, parsed: Parsed, outcome: Outcome
+) -> Attempt:
+    """Return `attempt` with its state, and with the figures of its output if it is done."""
     is_done = outcome.state is State.DONE
     better = {fom.name: fom.better for fom in workload.foms}
     judged = msgspec.structs.replace(
@@ -92,11 +117,7 @@ def judge(
         state=outcome.state,
         reason=outcome.reason,
         check=outcome.check,
-        is_infrastructure=outcome.is_infrastructure,
-        transport=network.evidence,
-        proof=network.proof if is_done else None,
-        chosen=network.chosen,
-        placement=placement,
+        proof=attempt.proof if is_done else None,
         series=gather_series(anchored(parsed.measurements), better) if is_done else [],
         printed={name: list(values) for name, values in parsed.printed.items()},
         left_out=list(parsed.left_out) if is_done else [],

@@ -61,7 +61,9 @@ def campaign(request: Request) -> Response:
 
 def _headline(headline: Headline) -> dict[str, object]:
     """Return a headline as version 1 of the schema has it, with a list for its one workload."""
-    return msgspec.structs.asdict(headline) | {"workloads": [headline.workload]}
+    shown = msgspec.structs.asdict(headline) | {"workloads": [headline.workload]}
+    del shown["rows"]  # they are among the figures
+    return shown
 
 
 def runs(request: Request) -> Response:

@@ -130,8 +130,12 @@ def read_token(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"--token-file {path}: cannot be made: {error.strerror}") from error
     token = secrets.token_urlsafe(24)
-    with os.fdopen(descriptor, "w") as file:
-        file.write(f"{token}\n")
+    try:
+        with os.fdopen(descriptor, "w") as file:
+            file.write(f"{token}\n")
+    except OSError as error:
+        path.unlink(missing_ok=True)  # what is in it is no token
+        raise UsageError(f"--token-file {path}: cannot be written: {error.strerror}") from error
     return token
 
 

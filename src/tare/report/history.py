@@ -141,8 +141,16 @@ def _in_order(runs: Sequence[Attempt]) -> list[Attempt]:
 
 
 def _is_drawn(campaign: Campaign, one: Pass, order: Sequence[str]) -> bool:
-    known = frozenset(order)
-    return tuple(case.id for case in campaign.plan.order(one.block) if case.id in known) == tuple(order)
+    """Return whether a pass began its runs in the order that was drawn, by the ids that cases had then."""
+    ids, known = campaign.plan.order_of_ids, frozenset(order)
+    now = [case.id for case in campaign.plan.cases if case.id in known]
+    if tuple(ids(now, one.block)) == tuple(order):
+        return True
+    if campaign.reparse is None:
+        return False
+    then = campaign.reparse.cases
+    drawn = ids([then.get(case, case) for case in now], one.block)
+    return drawn == [then.get(case, case) for case in order]
 
 
 def _n_complete(campaign: Campaign, attempts: Sequence[Attempt]) -> int:

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import msgspec
 
 from tare.core.attempt import Attempt, State
-from tare.core.campaign import Campaign, Environment
+from tare.core.campaign import Campaign, Environment, Reparse
 from tare.core.case import Pass
 from tare.core.collection import no_collection
 from tare.core.errors import CampaignError, NoCampaign, UsageError
@@ -48,6 +48,7 @@ from tare.storage.telemetry import read_means
 JOURNAL = "journal.jsonl"
 PLAN = "plan.json"
 ENVIRONMENTS = "environments"
+REPARSE = "reparse.json"
 
 
 _ATTEMPT = re.compile(r"attempts/(?P<case>[^/]+)/(?P<block>0|-?[1-9]\d{0,8})\.(?P<attempt>[1-9]\d{0,8})")
@@ -56,6 +57,15 @@ _ATTEMPT = re.compile(r"attempts/(?P<case>[^/]+)/(?P<block>0|-?[1-9]\d{0,8})\.(?
 def is_campaign(folder: Path) -> bool:
     """Return whether `folder` holds a campaign. Raises UnreadableFile where that is unknown."""
     return SafeFolder(folder, PLAN).is_file()
+
+
+def is_begun(folder: Path) -> bool:
+    """Return whether `folder` holds what a campaign has before its plan is written: an empty journal first.
+
+    So a command leaves it that is killed at that time.
+    """
+    journal = SafeFolder(folder, JOURNAL)
+    return not is_campaign(folder) and journal.is_file() and journal.status().st_size == 0
 
 
 def file_numbers(folder: Path) -> str:
@@ -108,6 +118,12 @@ def freeze(folder: Path, plan: Plan, texts: dict[str, str]) -> None:
         SafeFolder(folder, PLAN).replace(msgspec.json.format(msgspec.json.encode(plan), indent=1))
 
 
+def store_reparse(folder: Path, record: Reparse) -> None:
+    """Write where the figures of the campaign in `folder` were read anew from."""
+    with CampaignError.for_files(folder):
+        SafeFolder(folder, REPARSE).replace(msgspec.json.encode(record))
+
+
 def read_plan(folder: Path) -> Plan:
     """Return the frozen plan of the campaign in `folder`. Raises NoCampaign if it never held a campaign."""
     with CampaignError.for_files(folder):
@@ -118,6 +134,8 @@ def read_plan(folder: Path) -> Plan:
         missing = os.strerror(errno.ENOENT)
         if not SafeFolder(folder, JOURNAL).exists():
             raise NoCampaign(folder, f"{PLAN}: {missing}")
+        if is_begun(folder):
+            raise NoCampaign(folder, f"{PLAN} is not written yet")
         raise CampaignError(f"{folder / PLAN}: {missing}; restore it from a copy")
     if fault := _fault_of(plan):
         raise CampaignError(f"{folder / PLAN}: damaged ({fault}); restore it")
@@ -173,6 +191,7 @@ def read_campaign(folder: Path) -> Campaign:
         sessions=tuple(state.session_reader.sessions),
         environments=_read_environments(folder),
         is_running=is_running,
+        reparse=read_json(SafeFolder(folder, REPARSE), Reparse, "delete it"),
     )
 
 

@@ -48,17 +48,22 @@ class Entry(msgspec.Struct, frozen=True):
 class EntryHandler(logging.Handler):
     """Turns log records into entries without secrets.
 
-    `pseudonyms` are the pseudonyms of the site, once they are known.
+    `pseudonyms` are the pseudonyms of the site, once they are known. `n_lost` counts the records that could
+    not be written, and `fault` is why the last one could not.
     """
 
     def __init__(self, level: int) -> None:
         super().__init__(level)
         self.pseudonyms = NO_PSEUDONYMS
+        self.n_lost, self.fault = 0, ""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write the record. Errors in writing it are ignored: they must not disturb the run."""
-        with contextlib.suppress(OSError, ValueError):
+        """Write the record. Errors in writing it are only counted: they must not disturb the run."""
+        try:
             self.write(entry_of(record, self.pseudonyms))
+        except (OSError, ValueError) as error:
+            self.n_lost += 1
+            self.fault = (error.strerror if isinstance(error, OSError) else None) or str(error)
 
     def write(self, entry: Entry) -> None:
         """Write one entry."""

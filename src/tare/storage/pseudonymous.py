@@ -48,6 +48,7 @@ def shown_campaign(campaign: Campaign, pseudonyms: Pseudonyms) -> Campaign:
         plan=view.plan(campaign.plan),
         attempts=tuple(map(view.attempt, campaign.attempts)),
         environments=view.signed(campaign.environments),
+        reparse=view.signed(campaign.reparse),
         pseudonyms=pseudonyms,
     )
 

@@ -18,7 +18,14 @@ from tare.storage.campaign import ENVIRONMENTS
 SEAL = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
 _NAMESPACE = "tare"
-_UPPERMOST = ("journal.jsonl", "plan.json", "site.yaml", "study.yaml", "telemetry.imported.json")
+_UPPERMOST = (
+    "journal.jsonl",
+    "plan.json",
+    "reparse.json",
+    "site.yaml",
+    "study.yaml",
+    "telemetry.imported.json",
+)
 _MOST_BYTES = 1024 * 1024
 
 

@@ -15,7 +15,15 @@ from tare.core.errors import CampaignError, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 from tare.storage import sealing
 from tare.storage.campaign import ENVIRONMENTS, JOURNAL, read_plan, unrecorded_folders
-from tare.storage.journal import MOST_BYTES, AttemptEnded, DamagedLine, Event, LineReader, has_sum
+from tare.storage.journal import (
+    MOST_BYTES,
+    AttemptEnded,
+    DamagedLine,
+    Event,
+    LineReader,
+    has_sum,
+    is_held,
+)
 from tare.storage.journal_state import JournalState, Key, key_of
 from tare.storage.manifest import check_manifest, n_listed
 
@@ -43,9 +51,16 @@ class Verification(NamedTuple):
 
 
 def verify(folder: Path) -> Verification:
-    """Compare everything in the campaign `folder` with its checksums. Raises CampaignError if it is none."""
+    """Compare everything in the campaign `folder` with its checksums. Raises CampaignError if it is none.
+
+    A campaign may run meanwhile. So its files are read in the opposite of the order in which a run makes
+    them: the plan, a line of the journal, then a folder. What is read later is then complete.
+    """
     root = SafeFolder(folder)
-    faults = []
+    in_folders, in_journal, faults = list[Discrepancy](), list[Discrepancy](), list[Discrepancy]()
+    is_growing = is_held(folder / JOURNAL)
+    folders = _folders(root, in_folders)
+    lines, events = _read_lines(root / JOURNAL, in_journal, is_growing=is_growing)
     try:
         plan = read_plan(folder)
     except CampaignError as error:
@@ -53,7 +68,7 @@ def verify(folder: Path) -> Verification:
             raise
         faults.append(Discrepancy("plan.json", str(error)))
         plan = None
-    lines, events = _read_lines(root / JOURNAL, faults)
+    faults += in_journal
     state = JournalState(events)
     attempts = state.current_attempts(is_running=False)
     ended = [one for one in attempts if one.state is not State.LOST]
@@ -69,7 +84,11 @@ def verify(folder: Path) -> Verification:
         faults += [
             Discrepancy(f"{one.folder}/{name}".rstrip("/"), what) for name, what in _evidence(root, one)
         ]
-    faults += list(_unrecorded(root, attempts))
+    recorded = {one.folder for one in attempts}
+    in_folders += [
+        Discrepancy(name, "no line of the journal names it") for name in folders if name not in recorded
+    ]
+    faults += in_folders
     return Verification(
         faults=tuple(faults),
         n_lines=len(lines),
@@ -80,8 +99,13 @@ def verify(folder: Path) -> Verification:
     )
 
 
-def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[bytes], list[Event]]:
-    """Return the lines and the readable events; what is wrong with other lines is added to `faults`."""
+def _read_lines(
+    journal: SafeFolder, faults: list[Discrepancy], *, is_growing: bool
+) -> tuple[list[bytes], list[Event]]:
+    """Return the lines and the readable events; what is wrong with other lines is added to `faults`.
+
+    A last line without its end is just being written if the journal `is_growing`.
+    """
     try:
         data = journal.read(MOST_BYTES)
     except FileNotFoundError:
@@ -90,7 +114,7 @@ def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[by
         faults.append(Discrepancy(JOURNAL, f"cannot be read: {error.strerror}"))
         return [], []
     *lines, rest = data.split(b"\n")
-    if rest:
+    if rest and not is_growing:
         faults.append(Discrepancy(f"{JOURNAL}:{len(lines) + 1}", "cut short, as a crash leaves a line"))
     reader, events, ended = LineReader(), list[Event](), set[Key]()
     for number, line in enumerate(lines, 1):
@@ -117,13 +141,15 @@ def _read_lines(journal: SafeFolder, faults: list[Discrepancy]) -> tuple[list[by
     return lines, events
 
 
-def _unrecorded(root: SafeFolder, attempts: Iterable[Attempt]) -> Iterator[Discrepancy]:
+def _folders(root: SafeFolder, faults: list[Discrepancy]) -> list[str]:
+    """Return the folders of attempts; where they cannot be listed, that is added to `faults`."""
+    found = list[str]()
     try:
-        for name in unrecorded_folders(root, attempts):
-            yield Discrepancy(name, "no line of the journal names it")
+        found.extend(unrecorded_folders(root, ()))
     except UnreadableFile as error:
         where = Path(str(error.filename)).relative_to(root.root).as_posix()
-        yield Discrepancy(where, f"cannot be read: {error.strerror}")
+        faults.append(Discrepancy(where, f"cannot be read: {error.strerror}"))
+    return found
 
 
 def _unknown(raw: Any, known: Any, at: str = "") -> Iterator[str]:

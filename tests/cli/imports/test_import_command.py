@@ -14,7 +14,8 @@ from click.testing import CliRunner, Result
 
 from cli.imports.imported_logs import osu, put, run
 from tare.cli.commands import compare, export, report, status
-from tare.core.errors import FileFaults, UsageError
+from tare.core.errors import FileFaults, NoCampaign, UsageError
+from tare.storage import imports
 from tare.storage.campaign import read_campaign
 
 CORPUS = Path(__file__).parents[4] / "shared" / "corpus"
@@ -294,6 +295,22 @@ def test_a_folder_of_something_else_is_left_unchanged(tree: Path, tmp_path: Path
     put(tmp_path / "full" / "thesis.tex", "")
     with pytest.raises(UsageError, match="holds something else"):
         osu_import(tree, tmp_path / "full")
+
+
+def test_an_import_that_was_killed_before_its_plan_was_written_is_made_again(
+    tree: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*given: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(imports, "freeze", killed)
+        osu_import(tree, tmp_path / "c")
+    assert not (tmp_path / "c" / "plan.json").exists()
+    with pytest.raises(NoCampaign, match=r"plan\.json is not written yet; 'tare run STUDY' makes one"):
+        read_campaign(tmp_path / "c")
+    assert osu_import(tree, tmp_path / "c").exit_code == 0
+    assert len(read_campaign(tmp_path / "c").attempts) == 6
 
 
 def test_names_as_bad_as_a_file_system_allows_do_no_harm(tree: Path, tmp_path: Path) -> None:

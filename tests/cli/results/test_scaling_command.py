@@ -118,6 +118,17 @@ def test_a_time_in_microseconds_is_not_said_to_be_no_elapsed_time(tmp_path: Path
     assert "A time in µs or ns counts as a latency." in text
 
 
+def test_an_elapsed_time_that_is_not_followed_by_default_is_not_denied(tmp_path: Path) -> None:
+    figures = (Figure(name="latency", unit="us"), Figure(name="solve time", unit="s", is_primary=False))
+    factors = {"network": ("host", "overlay"), "nodes": (1, 2, 4)}
+    folder = write(Truth(workloads={"a": figures}, factors=factors), tmp_path / "c")
+    assert run(folder) == (
+        "Nothing scales here by default: none of the figures that people quote is an elapsed time or a "
+        "rate of work. Other figures are: name one, such as --fom 'solve time'.\n"
+    )
+    assert run(folder, "--fom", "solve time").startswith("a: solve time, strong scaling along nodes")
+
+
 def test_published_openfoam_scales_negatively_over_tcp(tmp_path: Path) -> None:
     folder = tmp_path / "fabrics"
     CliRunner().invoke(published.command, ["openfoam-fabrics", "--out", str(folder)], catch_exceptions=False)

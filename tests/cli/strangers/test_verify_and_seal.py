@@ -12,6 +12,9 @@ import pytest
 from cli.conftest import Tare, call_tare
 from cli.small_study import small_study
 from support.journals import summed, unsummed
+from tare.core.safe_folder import SafeFolder
+from tare.storage.journal import Journal
+from tare.storage.verifying import verify
 
 STUDY = small_study("echo value: 1.25; mkdir deep; echo {text} >deep/result")
 needs_ssh_keygen = pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen here")
@@ -102,9 +105,41 @@ def test_a_run_that_two_lines_end_is_named(tare_here: Tare, campaign: Path) -> N
     assert len(found) == 4
 
 
-def test_every_flipped_bit_of_the_journal_is_found(tare_here: Tare, campaign: Path) -> None:
-    from tare.storage.verifying import verify
+def test_a_run_that_begins_while_the_campaign_is_verified_is_no_fault(
+    campaign: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    journal = campaign / "journal.jsonl"
+    lines = journal.read_bytes().splitlines(keepends=True)
+    number = max(n for n, one in enumerate(lines) if b'"started"' in one)
+    began = json.loads(lines[number])
+    folder = campaign / "attempts" / began["case"] / f"{began['block']}.{began['attempt']}"
+    folder.rename(campaign / "elsewhere")
+    journal.write_bytes(b"".join(lines[:number]))
+    read = SafeFolder.read
 
+    def read_and_begin(file: SafeFolder, *arguments: int) -> bytes:
+        found = read(file, *arguments)
+        if file.path == journal and not folder.exists():
+            journal.write_bytes(b"".join(lines[: number + 1]))
+            (campaign / "elsewhere").rename(folder)
+        return found
+
+    monkeypatch.setattr(SafeFolder, "read", read_and_begin)
+    assert not verify(campaign).faults
+    assert folder.exists()
+
+
+def test_a_line_that_is_just_being_written_is_no_fault(campaign: Path) -> None:
+    with Journal(campaign / "journal.jsonl"), (campaign / "journal.jsonl").open("ab") as file:
+        file.write(b'{"event":"started","case":')
+        file.flush()
+        assert not verify(campaign).faults
+    ((where, what),) = verify(campaign).faults
+    assert where.startswith("journal.jsonl:")
+    assert what == "cut short, as a crash leaves a line"
+
+
+def test_every_flipped_bit_of_the_journal_is_found(tare_here: Tare, campaign: Path) -> None:
     journal = campaign / "journal.jsonl"
     whole = journal.read_bytes()
     for place in range(0, len(whole), 97):

@@ -89,6 +89,13 @@ def scalings(
     ]
 
 
+def figures_that_scale(campaign: Campaign) -> list[str]:
+    """Return the figures of which `scalings` gives curves if they are named, whether or not by default."""
+    table = tabulate(campaign)
+    known = {cell.fom for case in campaign.plan.cases for cell in table.cells(case.id)}
+    return sorted({one.cell.fom for one in scaling_subjects(campaign.plan, table, known)})
+
+
 class ScaledCase(NamedTuple):
     """The throughput of a case beyond the reference scale, next to that at the reference scale of its line.
 

@@ -6,6 +6,7 @@ workloads. It averages over scales only where all of them have the same verdict.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
@@ -40,6 +41,7 @@ class Headline(Finding, frozen=True, kw_only=True):
     block, and `least` and `most` are the smallest and the largest ratio. The verdict is that of each single
     pair: the mean makes no claim of its own. `is_answer` is False for an elapsed time that answers another
     question; it is included because it got worse. `judged_with` is the family that the verdict is drawn in.
+    `rows` are the comparisons of the single pairs.
     """
 
     aspect: Aspect
@@ -56,6 +58,7 @@ class Headline(Finding, frozen=True, kw_only=True):
     most: float | None = None
     is_answer: bool = True
     judged_with: FamilyKind = FamilyKind.QUOTED
+    rows: tuple[Comparison, ...] = ()
 
     @property
     def is_elapsed(self) -> bool:
@@ -178,6 +181,7 @@ def _headline(items: Sequence[_Item], campaign: Campaign) -> Headline:
         most=max(ratios, default=None),
         is_answer=first.is_answer,
         judged_with=first.judged_with,
+        rows=tuple(found),
         **values,
     )
 
@@ -200,7 +204,7 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
         ends=session_ends(campaign, tabulate(campaign).passes),
     )
     (mean,) = judged.findings()
-    notes = list(dict.fromkeys(filter(None, map(own_note, found))))
+    notes = _notes(found)
     if levels.left_out:
         left_out = f"{levels.left_out} of {count(len(items), 'case')} {TOO_FEW_OR_ZERO}"
         if levels.left_out < len(items):
@@ -233,6 +237,23 @@ def _mean(items: Sequence[_Item], found: Sequence[Finding], campaign: Campaign) 
         "planned_blocks": _most(one.planned_blocks for one in found),
         **{name: _most(getattr(one, name) for one in found) for name in names},
     }
+
+
+def _notes(found: Sequence[Finding]) -> list[str]:
+    """Return the notes of rows, each with the number of its rows if they are not all; the rest is counted."""
+    numbers = Counter(map(own_note, found))
+    n_without = numbers.pop("", 0)
+    if found[0].ratio is None or (len(numbers) < 2 and not n_without):
+        return list(numbers)
+    cases = count(len(found), "case")
+    notes = [f"in {n} of {cases}, {note}" for note, n in numbers.most_common(_MOST_NOTES)]
+    if rest := numbers.total() - sum(n for _, n in numbers.most_common(_MOST_NOTES)):
+        notes.append(f"{count(rest, 'more case has a note', 'more cases have notes')} in the tables")
+    return notes
+
+
+_MOST_NOTES = 2
+"""The most different notes of single pairs that their mean quotes."""
 
 
 def _most_notable(found: Sequence[Finding]) -> MeanCost | None:

@@ -20,7 +20,7 @@ from tare.app.session import blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, stop_reason_lines, summary_line
 from tare.cli.logs import is_very_verbose, log_options
 from tare.cli.options import redact_option
-from tare.core.attempt import State
+from tare.core.attempt import OF_OUTPUT, State
 from tare.core.campaign import Campaign
 from tare.core.counting import count
 from tare.core.errors import UsageError
@@ -262,4 +262,9 @@ def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) 
     echo_or_drop()
     if accounting.counts[State.FAILED] or accounting.counts[State.INVALID]:
         echo_or_drop(f"once that is mended: tare run {campaign.folder} --retry-failed")
+    if any(one.check in OF_OUTPUT and one.state is State.INVALID for one in campaign.attempts):
+        echo_or_drop(
+            "if the study's figures or checks are wrong, mend them: "
+            f"tare reparse {campaign.folder} STUDY --out DIR reads the outputs anew, and runs nothing"
+        )
     echo_or_drop(f"next: tare report {campaign.folder}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -62,6 +63,7 @@ def command(folder: Path, p_ref: float | None, foms: tuple[str, ...], as_json: b
 def _nothing_words(campaign: Campaign, foms: Sequence[str]) -> str:
     """Return why there is no curve."""
     from tare.analysis.lines import has_lines
+    from tare.analysis.scales.scaling import figures_that_scale
 
     if not has_lines(campaign.plan):
         return (
@@ -70,6 +72,11 @@ def _nothing_words(campaign: Campaign, foms: Sequence[str]) -> str:
         )
     if not campaign.measured():
         return "Nothing is measured yet; 'tare status' shows what has run."
+    if not foms and (others := figures_that_scale(campaign)):
+        return (
+            "Nothing scales here by default: none of the figures that people quote is an elapsed time or a "
+            f"rate of work. Other figures are: name one, such as --fom {shlex.quote(others[0])}."
+        )
     which = f"{', '.join(foms)}: no figure" if foms else "Nothing scales here: no figure of a run"
     return (
         f"{which} that counts is an elapsed time, in ms or longer units, or a rate of work. A time in µs or "

@@ -10,7 +10,7 @@ INPUTS = ("study", "site")
 OUTPUTS = (
     *("calibrate", "check", "claims", "clean", "compare", "curves", "doctor", "doctor.site", "doctor.study"),
     *("environment", "environment.diff", "export", "import", "init", "lab.rootfs", "lab.status", "log"),
-    *("metrics", "parse", "plan", "predict", "published", "report", "scaling", "seal", "serve"),
+    *("metrics", "parse", "plan", "predict", "published", "reparse", "report", "scaling", "seal", "serve"),
     *("serve.campaign", "serve.campaigns", "serve.log", "serve.run", "serve.runs", "status"),
     *("telemetry.import", "telemetry.show", "tolerance", "verify", "why", "workloads"),
 )

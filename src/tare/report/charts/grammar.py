@@ -50,4 +50,13 @@ SHAPE = name("shape", scale=None)
 
 def tooltip(*fields: tuple[str, str]) -> list[Spec]:
     """Return the tooltip of a mark from pairs of a row's field and its title."""
-    return [name(field, title=title) for field, title in fields]
+    return [name(field, title=in_expression(title)) for field, title in fields]
+
+
+def in_expression(text: str) -> str:
+    """Return `text` for a place of which Vega-Lite makes a string in an expression of Vega.
+
+    Vega-Lite 6 puts it between quotes and escapes only the quotes in it. A newline, or a backslash before a
+    quote, would end the string, and what follows would be part of the expression.
+    """
+    return text.replace("\\", "\\\\").replace("\n", "\\n")

@@ -9,7 +9,7 @@ from tare.analysis.checking.rules import Function
 from tare.core.attempt import State
 from tare.core.counting import count
 from tare.core.values import Settings
-from tare.report.words.assumed import assumed_mark, footnote
+from tare.report.words.assumed import assumed_mark, footnote, if_independent
 from tare.report.words.mean_cost import missed_mode_words
 from tare.stats.looks import SHOWING_BLOCKS
 
@@ -99,12 +99,8 @@ def judging_words(check: Check) -> str:
 def _assumed(check: Check) -> str:
     """Return the assumption that intervals from few blocks make; empty if there are enough blocks."""
     n_blocks = [one.n_blocks for verdict in check.verdicts for one in verdict.judged if one.low is not None]
-    fewest = min(n_blocks, default=SHOWING_BLOCKS)
-    if fewest >= SHOWING_BLOCKS:
-        return ""
-    return (
-        f" if the blocks of a side are independent of each other, which {count(fewest, 'block')} cannot show"
-    )
+    few = [n for n in n_blocks if n < SHOWING_BLOCKS]
+    return f" {if_independent(few)}" if few else ""
 
 
 def headline(check: Check) -> str:

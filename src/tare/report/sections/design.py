@@ -37,6 +37,7 @@ def design(campaign: Campaign) -> tuple[str, ...]:
     if found.sessions:
         sentences += [
             *_sessions(campaign, found.sessions),
+            *_reparsed(campaign),
             *order_sentences(campaign, found),
             *_blocks(found),
             *_gaps(found),
@@ -95,6 +96,17 @@ def further_sentences(found: History) -> Iterator[str]:
         )
     if not (found.n_repeated or found.n_tried_again or found.n_again):
         yield "No measured run was made twice."
+
+
+def _reparsed(campaign: Campaign) -> Iterator[str]:
+    """Yield that figures were read anew from outputs of another campaign, if they were."""
+    if (found := campaign.reparse) is None:
+        return
+    n = found.n_changed
+    yield (
+        f"The outputs of {count(found.n_runs, 'run')} of the campaign {visible(found.source)} were read anew "
+        f"on {moment(found.at):%Y-%m-%d} (tare reparse): {count(n, 'run')} {_was(n)} of another state before."
+    )
 
 
 def _was(n: int) -> str:

@@ -12,7 +12,7 @@ from tare.analysis.aspects import Sizes
 from tare.analysis.verdicts.families import FamilyKind
 from tare.analysis.verdicts.headline import Headline
 from tare.analysis.verdicts.row_notes import NOT_MEASURED, is_without_ratio, least_blocks
-from tare.core.comparison import Comparison
+from tare.core.comparison import Comparison, Finding
 from tare.core.counting import count, every
 from tare.core.verdict import Claim, Verdict, differences
 from tare.report.variants import Variant, Variants
@@ -125,7 +125,7 @@ def answer(
     parts = _parts(changed, same, rest, reference, margin)
     text = "; ".join(" ".join(filter(None, part)) for part in parts)
     remarks = (
-        settles(headlines),
+        settles(_rows(headlines)),
         *_notes(headlines, variants),
         *_readings(headlines),
         *_over_all_sizes(headlines, figures),
@@ -135,6 +135,11 @@ def answer(
     beside = " ".join(filter(None, remarks))
     cases = dict.fromkeys(case for one in overview for case in (one.reference_case, one.contender_case))
     return Answer(variant, text, beside, tuple(cases), (*changed, *same, *rest), parts)
+
+
+def _rows(headlines: Sequence[Headline]) -> list[Finding]:
+    """Return the results of the single pairs of which headlines speak."""
+    return [row for one in headlines for row in one.rows or (one,)]
 
 
 def more_figures(headlines: Sequence[Headline], figures: Sequence[Comparison]) -> str:
@@ -235,7 +240,7 @@ def reading(headlines: Sequence[Headline], margin: float) -> str:
     parts.append(f"Equivalent: the whole interval lies within {_within(margin)}{from_to(margin)}.")
     mean = headlines[0].mean
     parts += filter(None, (averaged_words(mean), misasked_words(mean, [one.better for one in headlines])))
-    parts += filter(None, [assumed_words(measured, "All of it")])
+    parts += filter(None, [assumed_words(_rows(measured), "All of it")])
     parts += filter(None, [_together_words(headlines)])
     return " ".join(parts)
 

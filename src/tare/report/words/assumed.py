@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Union
 
 from tare.core.comparison import Finding
-from tare.core.counting import count, every
+from tare.core.counting import every
 from tare.core.verdict import Verdict
 from tare.stats.autocorrelation import ASSUMED_CORRELATION
 from tare.stats.intervals import MIN_BLOCKS
@@ -43,10 +43,13 @@ def footnote(found: Iterable[Drawn]) -> str:
 def assumed_of_intervals(numbers_of_blocks: Iterable[int]) -> str:
     """Return the assumption of intervals without a verdict; empty if all have enough blocks to test it."""
     few = [n_blocks for n_blocks in numbers_of_blocks if MIN_BLOCKS <= n_blocks < SHOWING_BLOCKS]
-    if not few:
-        return ""
-    independent = "the blocks of a side are independent of each other"
-    return f"Intervals hold if {independent}, which {count(min(few), 'block')} cannot show."
+    return f"Intervals hold {if_independent(few)}." if few else ""
+
+
+def if_independent(few: Collection[int], what: str = "blocks") -> str:
+    """Return the condition that so few blocks cannot test; `few` has at least one number of them."""
+    numbers = f"{min(few)} to {max(few)}" if min(few) < max(few) else f"{min(few)}"
+    return f"if the {what} of a side are independent of each other, which {numbers} {what} cannot show"
 
 
 def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str:
@@ -54,18 +57,17 @@ def assumed_words(found: Sequence[Finding], subject: str = "All of this") -> str
 
     The text is empty if all results have enough blocks to test the assumption.
     """
-    few = [one for one in found if one.low is not None and one.n_blocks < SHOWING_BLOCKS]
+    judged = [one for one in found if one.low is not None]
+    few = [one for one in judged if one.n_blocks < SHOWING_BLOCKS]
     if not few:
         return ""
-    fewest = min(one.n_blocks for one in few)
     what = "blocks" if any(one.is_paired for one in few) else "runs"
-    independent = f"the {what} of a side are independent of each other"
-    text = f"{subject} holds if {independent}, which {fewest} {what} cannot show"
+    text = f"{subject} holds {if_independent([one.n_blocks for one in few], what)}"
     drawn = [one for one in few if one.verdict is not Verdict.UNDECIDED]
     sure = sum(not one.assumes_independence for one in drawn)
     if not drawn:
         return f"{text}."
-    held = _held(sure, len(drawn), among=f" of so few {what}" if len(few) < len(found) else "")
+    held = _held(sure, len(drawn), among=f" of so few {what}" if len(few) < len(judged) else "")
     return (
         f"{text}; {held} without that, where {what} resemble the one before by up to {ASSUMED_CORRELATION:g}."
     )

@@ -263,8 +263,11 @@ def _cost_text(one: Headline) -> str:
     if cost is None or (one.verdict is Verdict.UNDECIDED and not _is_sure(one)):
         return ""
     if cost.is_notable and is_manifold(cost.ratio) and one.verdict.claim is Claim.DIFFERENCE:
-        return f"in {mean_words(cost, one.unit)} {multiple(cost.ratio, cost.low, cost.high)}"
-    return cost_words(one, one.unit)
+        text = f"in {mean_words(cost, one.unit)} {multiple(cost.ratio, cost.low, cost.high)}"
+    else:
+        text = cost_words(one, one.unit)
+    is_of_one = len(one.rows) > 1 and any(row.mean_cost is cost for row in one.rows)
+    return f"{text} in one case" if text and is_of_one else text
 
 
 def _is_sure(one: Headline) -> bool:

@@ -158,7 +158,8 @@ def _lack(point: ScalingPoint) -> str:
 def _lasting(curve: ScalingCurve) -> str:
     """Return up to which scale the efficiency stays above each floor.
 
-    A floor is left out if the next one reaches the same scale.
+    A floor is left out if a higher one says as much: it is stayed above up to the same scale, as surely. Of
+    floors that no scale beyond the reference reaches, the lowest says the most.
     """
     largest = curve.measured[-1].scale
     if curve.p_ref is None:
@@ -167,13 +168,17 @@ def _lasting(curve: ScalingCurve) -> str:
     if not beyond:
         return ""
     parts: list[str] = []
+    reached: tuple[float, float | None] | None = None
     for one, lower in itertools.zip_longest(curve.lasting, curve.lasting[1:]):
         floor = percent(one.floor, is_signed=False)
-        if lower is not None and lower.scale == one.scale < largest:
+        if (one.scale, one.certain_scale) == reached:
             continue
         if one.scale == curve.p_ref:
+            if lower is not None and lower.scale == one.scale:
+                continue
             parts.append(_below_words(curve, beyond, one.floor))
             continue
+        reached = (one.scale, one.certain_scale)
         sure = one.certain_scale
         surely = "" if sure is None or sure == one.scale else f" (surely up to {write_number(sure)})"
         reach = "to the last" if one.scale == largest else f"up to {scale_words(curve.along, one.scale)}"

@@ -32,14 +32,22 @@ class DeclaredFigure:
         """The numbers in the output of which the regex took a part."""
         self._units: dict[tuple[Scalar, ...], str] = {}
         """The units in the output that are not that of the figure."""
+        self._before: dict[tuple[Scalar, ...], str] = {}
+        """What stands in the line before a value that a regex found."""
+        self._elsewhere: dict[tuple[Scalar, ...], str] = {}
+        """The same of a second value, where it is other text: the regex matches two kinds of lines."""
 
     def add(self, text: str, at: tuple[Scalar, ...] = (), *, match: Match | None = None) -> None:
         """Add a value; if a regex found it, what stands around it in its line is compared with it."""
+        before = before_value(*match) if match is not None else ""
         if at in self.values:
             self.values[at] = None
+            if not _is_alike(self._before.get(at, ""), before):
+                self._elsewhere.setdefault(at, before)
             return
         self.values[at] = text
         if match is not None and text:
+            self._before[at] = before
             if number := number_around(*match):
                 self._cut[at] = number
             elif unit := other_unit(*match, self.fom.unit):
@@ -63,8 +71,7 @@ class DeclaredFigure:
     def _fault(self, text: str | None, at: tuple[Scalar, ...]) -> str:
         """Return why a value is no measurement; empty if it is one."""
         if text is None:
-            cure = "" if at else "; list what distinguishes them in 'by', and name it as a regex group"
-            return f"in the output more than once{cure}"
+            return self._twice(at)
         value = figure(text)
         if value is None and _LETTERLESS.fullmatch(text):
             return (
@@ -88,6 +95,21 @@ class DeclaredFigure:
         is_lost = value == 0 and re.match(r"[^eEdD]*[1-9]", text)  # too small for a computer's numbers
         return f"{shown(text)!r}, which is no measurement" if is_lost or not math.isfinite(value) else ""
 
+    def _twice(self, at: tuple[Scalar, ...]) -> str:
+        """Return the fault of several values, with the kinds of lines that have them, and the cure.
+
+        The values themselves are left out, so that runs with the same fault have the same text.
+        """
+        cure = "" if at else "list what distinguishes them in 'by', and name it as a regex group"
+        if at in self._elsewhere:
+            first, second = (f"{shown(text)}…" for text in (self._before[at], self._elsewhere[at]))
+            more = f", or {cure}" if cure else ""
+            return (
+                f"in the output more than once, as {first!r} and as {second!r}; let the regex match one of "
+                f"them only (^ is the start of a line){more}"
+            )
+        return f"in the output more than once; {cure}" if cure else "in the output more than once"
+
 
 def shown(text: str) -> str:
     """Return `text` as a problem quotes it."""
@@ -105,6 +127,16 @@ _AFTER = re.compile(
 """How a number goes on: digits, a decimal point or comma, an exponent (Fortran's, too), groups, minutes."""
 _BEFORE = re.compile(r"[0-9][.,]?\Z")
 _REST = re.compile(rf"[0-9.,eEdD+:{_GROUPED}-]*")
+
+
+def before_value(match: re.Match[str], group: int) -> str:
+    """Return what stands in the line before the value, without blanks at its start."""
+    return match.string[: match.start(group)].lstrip()
+
+
+def _is_alike(first: str, second: str) -> bool:
+    """Return whether two values stand behind the same text, or one behind the other in a line."""
+    return first == second or (bool(first) and second.startswith(first))
 
 
 def number_around(match: re.Match[str], group: int) -> str:

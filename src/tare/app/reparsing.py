@@ -1,0 +1,211 @@
+"""Read the figures of a campaign anew from its recorded outputs, as a mended study says.
+
+The result is a new campaign. Nothing runs, and the old campaign stays as it is. The programs of the mended
+study must be those that ran: only figures, checks and what is compared may differ. So a regex that was wrong
+costs no second campaign.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from tare import __version__
+from tare.app.planning import SITE, STUDY, Loaded, load
+from tare.app.provenance import hostnames_of
+from tare.core.attempt import OF_OUTPUT, Attempt, State
+from tare.core.campaign import Campaign, Reparse
+from tare.core.case import Case
+from tare.core.counting import count
+from tare.core.errors import CampaignError, CampaignLocked, UsageError
+from tare.core.job import Exit
+from tare.core.plan import Plan
+from tare.core.safe_folder import SafeFolder
+from tare.execution.exits import StagesEnd, tells_of_outliving
+from tare.execution.outcome import judge, judge_output, with_figures
+from tare.storage.campaign import JOURNAL, freeze, open_journal, read_campaign, store_reparse
+from tare.storage.journal import AttemptEnded, read_events
+from tare.storage.pseudonyms import read_pseudonyms
+from tare.storage.rewriting import keep_attempt, keep_records, with_cases
+
+_STDOUT, _STDERR = "stdout", "stderr"
+
+
+class Reparsed(NamedTuple):
+    """The plan of the new campaign, and each attempt that ended as it was and as it is now."""
+
+    plan: Plan
+    attempts: tuple[tuple[Attempt, Attempt], ...]
+
+
+class _Source(NamedTuple):
+    """The old campaign, the mended study, and the case of the study for the id of each old one."""
+
+    campaign: Campaign
+    new: Loaded
+    cases: Mapping[str, Case]
+
+
+def reparse(
+    source: Path, study: Path, out: Path, on_progress: Callable[[int, int], None] = lambda done, total: None
+) -> Reparsed:
+    """Make the campaign `out` of the outputs of the campaign `source`, read as `study` says.
+
+    `on_progress` is called with how many attempts were read, and of how many. Raises UsageError if `out` is
+    there already, or if `study` would run anything else; CampaignError if evidence is missing or has changed.
+    """
+    _require_new(out)
+    found = _matched(source, study)
+    events = read_events(source / JOURNAL)
+    total = sum(isinstance(event, AttemptEnded) for event in events)
+    pairs: list[tuple[Attempt, Attempt]] = []
+    ids = {old: new.id for old, new in found.cases.items()}
+    with _new_folder(out) as folder:
+        keep_records(source, folder, ids)
+        with open_journal(folder) as journal:
+            for event in events:
+                if isinstance(event, AttemptEnded):
+                    keep_attempt(source, folder, event.attempt, ids[event.attempt.case])
+                    attempt = _read_anew(found, event.attempt)
+                    pairs.append((event.attempt, attempt))
+                    on_progress(len(pairs), total)
+                    journal.append(AttemptEnded(attempt), is_synced=False)
+                else:
+                    journal.append(with_cases(event, ids), is_synced=False)
+        store_reparse(folder, _record(found, ids, pairs))
+        freeze(folder, found.new.plan, found.new.texts)
+    return Reparsed(found.new.plan, tuple(pairs))
+
+
+def _require_new(out: Path) -> None:
+    with CampaignError.for_files(out):
+        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+            raise UsageError(f"{out} is there already; choose another --out")
+
+
+@contextmanager
+def _new_folder(out: Path) -> Iterator[Path]:
+    """Yield a folder beside `out` that becomes `out` at the end; nothing is left of it after an error."""
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+    except OSError as error:
+        raise UsageError(f"{out} cannot be made: {error.strerror}; choose another --out") from error
+    with CampaignError.for_files(out):
+        try:
+            folder.chmod(0o777 & ~_umask())
+            yield folder
+            folder.rename(out)
+        except BaseException:
+            shutil.rmtree(folder, ignore_errors=True)
+            raise
+
+
+def _umask() -> int:
+    """Return the umask of this process, as proc(5) has it: umask(2) could only be read by setting it."""
+    status = Path("/proc/self/status").read_text()
+    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), 8)
+
+
+def _matched(source: Path, study: Path) -> _Source:
+    """Return both studies and their cases. Raises UsageError unless both run the same."""
+    campaign = read_campaign(source)
+    if not SafeFolder(source, STUDY).is_file():
+        raise UsageError(f"{source} was not run by tare; read its files anew by tare import")
+    if campaign.is_running:
+        raise CampaignLocked(f"{source}: another tare is running this campaign; wait until it has ended")
+    frozen = campaign.plan
+    old, new = load(source), load(study, site_file=source / SITE, like=source)
+    repeated = msgspec.structs.replace(new.plan, repeats=frozen.repeats, telemetry=frozen.telemetry)
+    new = new._replace(plan=repeated).with_pseudonyms(read_pseudonyms(source))
+    if frozen.profiled:
+        new = new.with_profile()
+    if new.plan.seed != frozen.seed:
+        raise UsageError(
+            f"the study has the seed {new.plan.seed}, and {source} ran in an order of seed {frozen.seed}; "
+            "keep the study's name, or its seed"
+        )
+    by_form = {_form(case): case for case in new.plan.with_profiled_runs.cases}
+    planned = frozen.with_profiled_runs.cases
+    cases = {case.id: by_form[_form(case)] for case in planned if _form(case) in by_form}
+    _require_same_cases(frozen, new.plan, cases, source)
+    _require_same_programs(old, new, planned, cases)
+    return _Source(campaign, new, cases)
+
+
+def _form(case: Case) -> bytes:
+    """Return what a case is, apart from the definition of its workload and the names of its levels."""
+    profiled = "profiled" if case.profile_of else None
+    plain = msgspec.structs.replace(case, id="", names={}, profile_of=profiled)
+    return msgspec.json.encode(plain, order="deterministic")
+
+
+def _require_same_cases(old: Plan, new: Plan, cases: Mapping[str, Case], source: Path) -> None:
+    cure = "tare reparse takes a study with the same cases"
+    for plan, known, lacking in (
+        (old, set(cases), "the study no longer has"),
+        (new, {case.id for case in cases.values()}, f"{source} does not have"),
+    ):
+        other = [case for case in plan.with_profiled_runs.cases if case.id not in known]
+        if other:
+            what = count(len(other), "case")
+            raise UsageError(f"{lacking} {what}, such as {plan.describe(other[0])}; {cure}")
+
+
+def _require_same_programs(
+    old: Loaded, new: Loaded, planned: Sequence[Case], cases: Mapping[str, Case]
+) -> None:
+    """Raise UsageError unless each case of `new` runs what its old case ran."""
+    for case in planned:
+        before, after = old.composer.compose(case), new.composer.compose(cases[case.id])
+        if before == after:
+            continue
+        named = old.plan.describe(case)
+        for (_, one), (_, other) in zip(before, after, strict=False):
+            if one.argv != other.argv:
+                was, now = " ".join(one.argv), " ".join(other.argv)
+                raise UsageError(
+                    f"{named} ran {was!r}, and the study now says {now!r}; run it as a campaign of its own"
+                )
+        raise UsageError(
+            f"{named} ran with other variables, files, stages or placement than the study now says; run it "
+            "as a campaign of its own"
+        )
+
+
+def _read_anew(found: _Source, old: Attempt) -> Attempt:
+    """Return an attempt as its outputs say now; as it was, if they did not decide its state."""
+    case, composer = found.cases[old.case], found.new.composer
+    attempt = msgspec.structs.replace(old, case=case.id)
+    folder = found.campaign.folder
+    if old.state is State.DONE:
+        parsed, outcome = judge_output(case, composer, folder / old.folder, (_STDERR, _STDOUT))
+        return with_figures(attempt, composer.workloads[case.workload], composer, parsed, outcome)
+    has_pods = composer.site.platforms[case.platform].options.pods is not None
+    is_of_output = old.state is State.INVALID and old.check in OF_OUTPUT and not old.is_infrastructure
+    if not is_of_output or has_pods or tells_of_outliving(old.reason):  # where pods ran was recorded if done
+        return attempt
+    ended = Exit(code=old.exit_code, signal=old.signal, elapsed_s=old.elapsed_s)
+    names = hostnames_of(folder, old)
+    end = StagesEnd(ended, _STDOUT, _STDERR, "")
+    return judge(attempt, case, composer, end, folder / old.folder, found.new.plan.timeout_s, names)
+
+
+def _record(found: _Source, ids: Mapping[str, str], pairs: Sequence[tuple[Attempt, Attempt]]) -> Reparse:
+    """Return what the new campaign keeps of where its figures come from; `ids` are the new ids of cases."""
+    before = found.campaign.reparse
+    return Reparse(
+        source=found.new.composer.pseudonyms.only(found.campaign.folder.resolve().name),
+        at=time.time(),
+        tare=__version__,
+        n_runs=len(pairs),
+        n_changed=sum(one.state is not other.state for one, other in pairs),
+        cases={new: before.cases.get(old, old) if before else old for old, new in ids.items()},
+    )
