@@ -14,8 +14,8 @@ from tare.core.errors import InfrastructureError
 
 _MIB = 2**20
 _LOADED_MIB = {
-    **dict.fromkeys(("calibrate", "check", "compare", "curves", "import", "metrics", "predict"), 320),
-    **dict.fromkeys(("published", "run", "scaling", "serve", "telemetry", "tolerance", "why"), 320),
+    **dict.fromkeys(("calibrate", "check", "compare", "curves", "metrics", "predict", "published"), 320),
+    **dict.fromkeys(("run", "scaling", "serve", "tolerance", "why"), 320),
     "report": 544,
     "export": 1056,
 }

@@ -77,6 +77,19 @@ def test_too_little_memory_is_told_whichever_library_lacks_it(
     assert len(found.stderr.splitlines()) == 1
 
 
+def test_a_command_without_these_libraries_needs_no_memory_for_them(tmp_path: Path) -> None:
+    most = 150 * 2**20
+    found = subprocess.run(
+        [TARE, "clean", "--help"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (most, most)),
+    )
+    assert found.returncode == 0
+
+
 def test_what_a_library_raises_under_a_low_limit_is_probably_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     limits = (2**28, resource.RLIM_INFINITY)
     monkeypatch.setattr("resource.getrlimit", lambda _: limits)
