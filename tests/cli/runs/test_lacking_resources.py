@@ -80,7 +80,7 @@ def test_too_little_memory_is_told_whichever_library_lacks_it(
 def test_a_command_without_these_libraries_needs_no_memory_for_them(tmp_path: Path) -> None:
     most = 150 * 2**20
     found = subprocess.run(
-        [TARE, "clean", "--help"],
+        [TARE, "workloads", "stream"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
