@@ -46,6 +46,16 @@ Elapsed = Annotated[float, msgspec.Meta(ge=-3_000_000_000, le=3_000_000_000)]
 """A duration in seconds, at most a century; below zero where a clock was set back during it."""
 
 
+def with_coordinates(settings: Settings, coordinates: Settings) -> dict[str, Scalar]:
+    """Return settings and coordinates together; a coordinate named like a setting becomes ``at_…``."""
+    found = dict(settings)
+    for name, value in coordinates.items():
+        while name in settings:
+            name = f"at_{name}"
+        found[name] = value
+    return found
+
+
 def is_written(value: Scalar, text: str) -> bool:
     """Return whether `text` is a way to write `value`: as printed, or another spelling of the same number."""
     if str(value) == text:
