@@ -12,7 +12,7 @@ from tare.analysis.known_figures import figure_choices
 from tare.core.campaign import Campaign
 from tare.core.comparison import Estimate
 from tare.core.errors import UsageError
-from tare.core.values import Scalar, Settings, with_coordinates
+from tare.core.values import Scalar, Settings
 from tare.report.charts.drawing import Style
 from tare.report.charts.kind import ChartFacts, ChartKind, ChartPart, chart_kinds
 from tare.report.charts.panels import Line, Panel, Point
@@ -110,7 +110,7 @@ def _made(facts: ChartFacts, *, request: ChartRequest) -> ChartPart | None:
 
 
 def _settings(one: Estimate, campaign: Campaign) -> Mapping[str, Scalar]:
-    return with_coordinates(campaign.cases[one.case].settings, one.at)
+    return {**campaign.cases[one.case].settings, **one.at}
 
 
 _Rows = Sequence[tuple[Estimate, Mapping[str, Scalar]]]
