@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -21,7 +22,10 @@ from tare.analysis.verdicts.compare import aggregates
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.errors import UsageError
+from tare.report.checks.words import case_words
 from tare.stats.bootstrap import quantile_intervals
+from tare.storage.campaign import read_campaign
+from truth.campaigns import Figure, Truth, write
 
 PASS, FAIL, UNDECIDED = Outcome.PASS, Outcome.FAIL, Outcome.UNDECIDED
 
@@ -45,6 +49,16 @@ def judged(campaign: Campaign, rule: Rule) -> list[CheckedComparison]:
 def slower(ratio: float, *, noise: float = 0.005, blocks: int = 8, seed: int = 1) -> Campaign:
     """Return a campaign whose contender takes `ratio` times as long, at one message size."""
     return make_campaign(ratio=ratio, noise=noise, blocks=blocks, seed=seed, sizes=(1024,))
+
+
+def test_a_coordinate_that_is_called_like_a_setting_does_not_take_its_place(tmp_path: Path) -> None:
+    figure = Figure(name="time", at={"workload": ("write", "read"), "network": (1, 2)})
+    factors = {"network": ("host", "overlay")}
+    campaign = read_campaign(write(Truth(workloads={"a": (figure,)}, factors=factors), tmp_path / "c"))
+    rules = fail_if("value(time, network=overlay) > 100 s"), fail_if("overhead(time) > 50 %")
+    words = {case_words(one) for rule in rules for one in judged(campaign, rule)}
+    assert "time, a, network=overlay at_workload=write at_network=2" in words
+    assert all(one.startswith("time, a, network=overlay at_workload=") for one in words)
 
 
 # --- pass, fail, undecided ---

@@ -14,6 +14,7 @@ from support.scales import make_application, usl
 from support.synthetic import make_campaign, make_case, write_campaign
 from tare.api.campaign import Campaign
 from tare.api.causes import Attributions, Predictions, Tolerances
+from tare.api.frames import spread
 from tare.api.results import Comparisons, Estimates, ScalingCurves
 from tare.core.attempt import State
 
@@ -109,3 +110,11 @@ def test_a_column_has_one_type_in_all_frames(campaign: Campaign) -> None:
 def test_a_frame_that_is_changed_changes_no_other(campaign: Campaign) -> None:
     campaign.figures.drop_in_place("fom")
     assert "fom" in campaign.figures.columns
+
+
+def test_settings_whose_columns_would_have_one_name_have_one_each() -> None:
+    found = spread("at_", [{"verdict": 1, "setting_verdict": 2}], {"at_verdict", "fom"})
+    assert {name: list(values) for name, values in found.items()} == {
+        "at_setting_setting_verdict": [1],
+        "at_setting_verdict": [2],
+    }

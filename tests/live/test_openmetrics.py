@@ -105,6 +105,17 @@ def test_a_setting_does_not_take_the_label_of_another(tmp_path: Path, serve: Ser
     assert {found[name] for name in ("campaign_", "case_", "fom_", "a_b", "a_b_")} == {found["network"]}
 
 
+def test_a_coordinate_does_not_take_the_label_of_a_setting(tmp_path: Path, serve: Serve) -> None:
+    cases = [make_case(network, parameters={"at_bytes": network}) for network in ("host", "overlay")]
+    write_synthetic(make_campaign(cases, blocks=1, reference={"network": "host"}), tmp_path / "net")
+    lines = [
+        one for one in serve(tmp_path).get("/metrics").text.splitlines() if one.startswith("tare_figure{")
+    ]
+    for labels in (dict(re.findall(r'(\w+)="([^"]*)"', line)) for line in lines):
+        assert labels["at_bytes"] == labels["network"]
+        assert labels["at_at_bytes"].isdigit()
+
+
 def test_coordinates_whose_labels_would_be_equal_have_labels_of_their_own() -> None:
     family = MetricFamily("x", "gauge", "")
     family.add(1, {"case": "c", "at_a-b": 1, "at_a.b": 2, "at_a_b": 3})

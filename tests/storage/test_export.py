@@ -79,6 +79,15 @@ def test_names_that_are_taken_get_a_prefix() -> None:
     assert frame["at_bytes"].unique().sort().to_list() == sorted(SIZES)
 
 
+def test_a_name_with_the_prefix_of_its_own_has_a_column_of_its_own() -> None:
+    parameters = {"block": 512, "setting_block": 64, "bytes": 1, "at_bytes": 2}
+    frame = tidy(make_campaign([make_case("host", parameters=parameters)], blocks=2))
+    assert frame["setting_block"].unique().to_list() == [64]
+    assert frame["setting_setting_block"].unique().to_list() == [512]
+    assert frame["at_bytes"].unique().to_list() == [2]
+    assert frame["at_at_bytes"].unique().sort().to_list() == sorted(SIZES)
+
+
 def test_a_setting_that_differs_in_type_between_workloads_is_text() -> None:
     levels: list[Settings] = [
         {"size": 8, "cut": 1, "fast": True},

@@ -24,6 +24,14 @@ def test_a_figure_is_read_by_regex() -> None:
     assert (parsed.measurements[0].unit, parsed.is_complete, parsed.problems) == ("s", True, ())
 
 
+@pytest.mark.parametrize("name", ["fom", "value", "self", "at", "unit"])
+def test_a_coordinate_may_have_any_name(name: str) -> None:
+    """Names of parameters in the code of Tare made every run invalid: the parser of it broke."""
+    parsed = parse("write: 12.5\n", fom(rf"(?P<{name}>\w+): (\S+)", by=(name,)))
+    assert [one.at for one in parsed.measurements] == [{name: "write"}]
+    assert parsed.problems == ()
+
+
 @pytest.mark.parametrize(
     ("line", "regex", "part", "number"),
     [

@@ -46,6 +46,8 @@ def path(argument: str, given: str | os.PathLike[str]) -> Path:
     text = os.fspath(given)
     if not isinstance(text, str):
         raise TypeError(f"{argument}={given!r}: give the path as text, not as {type(text).__name__}")
+    if not text:
+        raise UsageError(f"{argument}='': a path cannot be empty; write '.' for the current folder")
     if fault := path_fault(text):
         raise UsageError(f"{argument}={shown(text)}: {fault}")
     return Path(text)

@@ -60,14 +60,14 @@ def spread(prefix: str, every: Sequence[Settings], taken: Iterable[str]) -> dict
 
     It is of numbers, of truth values, or of text if they differ in type.
     """
-    from tare.storage.frame import column
+    from tare.storage.frame import column, renamed
 
-    known = set(taken)
-    named = {
-        name: f"{prefix}setting_{name}" if prefix + name in known else prefix + name
-        for name in dict.fromkeys(name for one in every for name in one)
+    known = {one.removeprefix(prefix) for one in taken if one.startswith(prefix)}
+    named = renamed((name for one in every for name in one), "setting_", known)
+    return {
+        prefix + shown: column(prefix + shown, [one.get(name) for one in every])
+        for name, shown in named.items()
     }
-    return {shown: column(shown, [one.get(name) for one in every]) for name, shown in named.items()}
 
 
 def frame(columns: Mapping[str, pl.Series]) -> pl.DataFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -15,6 +16,22 @@ from tare.core.units import Dimension, parse_quantity
 _LONGEST_WAIT_S = 30 * 24 * 3600
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+class OutputPath(click.Path):
+    """The path of what is written; an empty one, as of an unset variable of the shell, is refused.
+
+    Otherwise, a campaign or a report would be scattered over the current folder.
+    """
+
+    def convert(
+        self, value: str | os.PathLike[str], param: click.Parameter | None, ctx: click.Context | None
+    ) -> str | bytes | os.PathLike[str]:
+        """Return the path, for click."""
+        if not os.fspath(value):
+            self.fail("the path is empty; write . for the current folder", param, ctx)
+        return super().convert(value, param, ctx)
+
 
 mean_option = click.option(
     "--mean",

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import msgspec
 
 from tare.core.units import parse_bytes
+
+T = TypeVar("T")
 
 Scalar = str | int | float | bool
 """One value of a setting, as a study writes it and as a table shows it."""
@@ -44,6 +46,16 @@ Figure = Annotated[float, msgspec.Meta(ge=-MOST_FIGURE, le=MOST_FIGURE)]
 
 Elapsed = Annotated[float, msgspec.Meta(ge=-3_000_000_000, le=3_000_000_000)]
 """A duration in seconds, at most a century; below zero where a clock was set back during it."""
+
+
+def with_coordinates(settings: Mapping[str, T], coordinates: Mapping[str, T]) -> dict[str, T]:
+    """Return settings and coordinates together; a coordinate named like a setting becomes ``at_…``."""
+    found = dict(settings)
+    for name, value in coordinates.items():
+        while name in settings:
+            name = f"at_{name}"
+        found[name] = value
+    return found
 
 
 def is_written(value: Scalar, text: str) -> bool:

@@ -18,6 +18,7 @@ from starlette.routing import Route
 from tare.core.attempt import Attempt, Series, State
 from tare.core.case import Case
 from tare.core.telemetry import PREFIX
+from tare.core.values import with_coordinates
 from tare.core.visible_text import visible
 from tare.live.campaign_state import CampaignState
 from tare.live.lookup import hub_of
@@ -103,7 +104,7 @@ def _figures(campaign_states: Mapping[str, CampaignState]) -> tuple[MetricFamily
             for series in (*attempt.series, *attempt.telemetry_series):
                 family = telemetry if series.fom.startswith(PREFIX) else figure
                 for labels, value in _points(series):
-                    family.add(value, {**own, **labels})
+                    family.add(value, with_coordinates(own, labels))
     return figure, telemetry
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -54,7 +54,7 @@ def tidy(campaign: Campaign) -> pl.DataFrame:
     heads = pl.DataFrame(_head_columns(campaign, rows.heads)).join(
         settings, on="case", how="left", maintain_order="left"
     )
-    named = _renamed(rows.coordinates, "at_", {*RUN_COLUMNS, *VALUE_COLUMNS, *settings.columns})
+    named = renamed(rows.coordinates, "at_", {*RUN_COLUMNS, *VALUE_COLUMNS, *settings.columns})
     coordinates = [column(named[name], values) for name, values in rows.coordinates.items()]
     which = np.repeat(np.arange(len(rows.lengths)), rows.lengths)
     return heads[which].select(
@@ -118,14 +118,26 @@ def settings_frame(plan: Plan) -> pl.DataFrame:
 
     settings = [case.settings for case in plan.cases]
     names = list(dict.fromkeys(name for one in settings for name in one))
-    named = _renamed(names, "setting_", {*RUN_COLUMNS, *VALUE_COLUMNS})
+    named = renamed(names, "setting_", {*RUN_COLUMNS, *VALUE_COLUMNS})
     ids = pl.Series("case", [case.id for case in plan.cases], pl.String)  # frames are joined by it
     return pl.DataFrame([ids, *(column(named[name], [one.get(name) for one in settings]) for name in names)])
 
 
-def _renamed(names: Iterable[str], prefix: str, taken: set[str]) -> dict[str, str]:
-    """Return the column of each name, with `prefix` where the bare name is `taken`."""
-    return {name: prefix + name if name in taken else name for name in names}
+def renamed(names: Iterable[str], prefix: str, taken: Collection[str]) -> dict[str, str]:
+    """Return a column for each name: with `prefix` where the bare name is `taken`, once or more.
+
+    No two names have one column, also where one is called like another with its prefix.
+    """
+    distinct = list(dict.fromkeys(names))
+    used = {*taken, *distinct}
+    found = {}
+    for name in distinct:
+        shown = name
+        while name in taken and shown in used:
+            shown = prefix + shown
+        used.add(shown)
+        found[name] = shown
+    return found
 
 
 _LEAST, _MOST = -(1 << 63), (1 << 63) - 1

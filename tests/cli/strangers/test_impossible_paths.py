@@ -41,6 +41,7 @@ CALLS: dict[str, Callable[[str], object]] = {
         (f"folder/{LONG}", "at most 255 bytes; shorten it"),
         ("\u00e9" * 128, "at most 255 bytes; shorten it"),
         ("a\ud800b", "half of a surrogate pair; remove it"),
+        ("", "a path cannot be empty; write '.' for the current folder"),
     ],
 )
 def test_a_path_that_no_file_can_have_is_refused_by_python_with_its_cure(
@@ -103,3 +104,23 @@ def test_a_campaign_may_lie_in_a_folder_whose_name_is_not_utf_8(
     assert "10 of 10 runs done" in done.stdout
     assert tare("report", folder, "--format", "all").returncode == 0
     assert tare("verify", folder).returncode == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "study.yaml", "--out"),
+        ("calibrate", "study.yaml", "--out"),
+        ("report", ".", "--output"),
+        ("export", ".", "--output"),
+        ("import", "echo", "log", "--out"),
+        ("published", "hpcc-fabrics", "--out"),
+    ],
+)
+def test_an_unset_variable_of_the_shell_scatters_nothing_over_the_current_folder(
+    words: tuple[str, ...], tare_here: Tare, tmp_path: Path
+) -> None:
+    done = tare_here(*words, "")
+    assert done.returncode == 2
+    assert "the path is empty; write . for the current folder" in done.stderr
+    assert not list(tmp_path.iterdir())

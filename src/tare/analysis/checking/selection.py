@@ -31,7 +31,7 @@ from tare.core.case import Case
 from tare.core.errors import name_cure
 from tare.core.telemetry import PREFIX
 from tare.core.telemetry_sources import figures as telemetry_figures
-from tare.core.values import Scalar, Settings, is_written
+from tare.core.values import Scalar, Settings, is_written, with_coordinates
 from tare.core.workload import Better, written
 from tare.stats.intervals import Floats
 from tare.stats.ratios import never_ran_together, paired_columns
@@ -173,7 +173,7 @@ class Selection:
         for cells in self._chosen(case, call, common_cells(self._table, pair), quoted, longer):
             sides = pair_sides if _is_pointwise(call, case) else sides_of_figure
             below, above, note, rounding = sides(self._table, pair, cells)
-            coordinates = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
+            coordinates = with_coordinates(at, _coordinates(cells[0], call, case))
             match = _match(case, cells[0], coordinates)
             if nothing_crosses(self._plan, pair):
                 below, above, note = np.full_like(below, np.nan), np.full_like(above, np.nan), NOTHING_CROSSED
@@ -231,7 +231,7 @@ class Selection:
             for cells in self._chosen(case, call, groups, quoted):
                 own = self._table.find(case.id, cells)
                 (means,), _ = block_means(self._table.values[:, own])
-                coordinates = at | dict(cells[0].at if _is_pointwise(call, case) else cells[0].labels)
+                coordinates = with_coordinates(at, _coordinates(cells[0], call, case))
                 matches.append(_match(case, cells[0], coordinates))
                 columns.append(means)
                 shifts.append(shift_of_mean(self._table.shifts[own]))
@@ -269,7 +269,7 @@ class Selection:
     def _scaled(self, one: ScaledCase) -> Match:
         """Return the match for a case at its scale, with a note on its reference scale."""
         varied = {name: value for name, value in one.case.settings.items() if name in self._plan.varied}
-        at: dict[str, Scalar] = {"workload": one.case.workload, **varied, **dict(one.cell.at)}
+        at = with_coordinates({"workload": one.case.workload, **varied}, dict(one.cell.at))
         note = "" if one.p_ref is None else f"next to {one.along}={one.p_ref:g}"
         return msgspec.structs.replace(_match(one.case, one.cell, at), note=note, beside=one.base_case)
 
@@ -371,6 +371,10 @@ class Selection:
             " ".join(f"{name}={value}" for name, value in pair.contender.items()) for pair in self._pairs
         )
         return f"contenders are those with {'; '.join(list(contenders)[:12])}"
+
+
+def _coordinates(cell: Cell, call: Call, case: Case) -> dict[str, Scalar]:
+    return dict(cell.at if _is_pointwise(call, case) else cell.labels)
 
 
 def _match(case: Case, cell: Cell, at: dict[str, Scalar]) -> Match:

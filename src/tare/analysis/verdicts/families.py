@@ -20,7 +20,7 @@ import numpy.typing as npt
 from tare.analysis.pairs import Pair
 from tare.analysis.table import Cell
 from tare.core.comparison import Correction
-from tare.core.values import Scalar, Settings
+from tare.core.values import Scalar, Settings, with_coordinates
 from tare.core.workload import Better
 from tare.stats.intervals import Floats
 
@@ -218,5 +218,4 @@ class GatheredFamily:
 
 def row_coordinates(pair: Pair, coordinates: Iterable[tuple[str, Scalar]]) -> dict[str, Scalar]:
     """Return `coordinates` with the shared settings; a coordinate named like a setting becomes ``at_…``."""
-    named = {f"at_{name}" if name in pair.shared else name: value for name, value in coordinates}
-    return {**pair.shared, **named}
+    return with_coordinates(pair.shared, dict(coordinates))

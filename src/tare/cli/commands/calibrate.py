@@ -16,6 +16,7 @@ from tare import config
 from tare.app import planning
 from tare.app.session import Display, blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, percent
+from tare.cli.options import OutputPath
 from tare.core.counting import count
 from tare.plan import aa_plan
 from tare.terminal.output import echo, json_option, print_json, print_table
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     "--site", metavar="SITE", help="Use this site instead of the study's: local, lab, or a site file."
 )
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-aa-DATE]"
+    "--out", type=OutputPath(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-aa-DATE]"
 )
 @click.option(
     "--blocks", type=click.IntRange(min=3), help="Run this many blocks instead of the study's number."

@@ -10,7 +10,7 @@ import click
 from tare.cli.options import parse_share
 from tare.core.curves import Crossover, HockneyFit, Saturation
 from tare.core.plan import Plan
-from tare.core.values import Settings
+from tare.core.values import Settings, with_coordinates
 from tare.terminal.output import echo, json_option, plain, print_json, print_table
 
 _NOTHING = (
@@ -117,5 +117,5 @@ def _print_saturations(found: Sequence[Saturation], plan: Plan) -> None:
 
 
 def _settings_text(plan: Plan, workload: str, settings: Settings, at: Settings) -> str:
-    both = {**settings, **at}
-    return " ".join(f"{name}={plan.written(name, value, workload)}" for name, value in both.items())
+    both = with_coordinates(settings, at).items()
+    return " ".join(f"{name}={plan.written(name, value, workload)}" for name, value in both)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tare.cli.options import redact_option
+from tare.cli.options import OutputPath, redact_option
 from tare.core.errors import UsageError
 from tare.core.user_files import replacing
 
@@ -25,7 +25,7 @@ _FORMS = ("csv", "json", "parquet")
 @click.option(
     "--output",
     "-o",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=OutputPath(path_type=Path, dir_okay=False),
     help="Write this file instead of standard output.",
 )
 @redact_option

@@ -14,6 +14,7 @@ import click
 from tare.app.stated_settings import read_settings, setting_reader, setting_texts
 from tare.cli.commands.parse import known_workloads
 from tare.cli.comparison_table import uncompared_sentences
+from tare.cli.options import OutputPath
 from tare.core.attempt import State
 from tare.core.counting import count
 from tare.core.errors import UsageError
@@ -41,7 +42,7 @@ _MANY = 200
     "--out",
     "folder",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputPath(file_okay=False, path_type=Path),
     metavar="DIR",
     help="The campaign folder: new, or made by tare import.",
 )

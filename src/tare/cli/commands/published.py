@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from tare.cli.options import OutputPath
 from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.published import Figure, Publication
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @click.option(
     "--out",
     "folder",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputPath(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Make a campaign from it in this new folder, for compare, report and export.",
 )

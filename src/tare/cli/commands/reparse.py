@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from tare.cli.commands.run import most_frequent
+from tare.cli.options import OutputPath
 from tare.core.attempt import State
 from tare.core.counting import count
 from tare.terminal.output import echo, json_option, print_json
@@ -28,7 +29,7 @@ _MOST_REASONS = 5
 @click.option(
     "--out",
     required=True,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputPath(file_okay=False, path_type=Path),
     metavar="DIR",
     help="The folder of the new campaign.",
 )

@@ -12,7 +12,7 @@ import click
 import msgspec
 
 from tare.cli.commands.compare import read_reference, require_known
-from tare.cli.options import mean_option, redact_option, unpaired_option
+from tare.cli.options import OutputPath, mean_option, redact_option, unpaired_option
 from tare.core.campaign import Campaign
 from tare.core.collection import no_collection
 from tare.core.comparison import Mean
@@ -44,7 +44,7 @@ class _Options(TypedDict):
     "--output",
     "--out",
     "output",
-    type=click.Path(file_okay=False, path_type=Path),
+    type=OutputPath(file_okay=False, path_type=Path),
     metavar="FOLDER",
     help="Write to this folder instead of DIR/report.",
 )

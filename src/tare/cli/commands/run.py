@@ -19,7 +19,7 @@ from tare.app.run_options import RunOptions, describe_boost
 from tare.app.session import blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, stop_reason_lines, summary_line
 from tare.cli.logs import is_very_verbose, log_options
-from tare.cli.options import redact_option
+from tare.cli.options import OutputPath, redact_option
 from tare.core.attempt import OF_OUTPUT, State
 from tare.core.campaign import Campaign
 from tare.core.counting import count
@@ -73,7 +73,7 @@ def telemetry_period(context: click.Context, parameter: click.Parameter, value: 
 @click.command()
 @click.argument("study", type=click.Path(path_type=Path))
 @click.option(
-    "--out", type=click.Path(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-DATE]"
+    "--out", type=OutputPath(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-DATE]"
 )
 @click.option("--extend", is_flag=True, help="Add blocks, or new cases of the study, to a campaign.")
 @click.option(

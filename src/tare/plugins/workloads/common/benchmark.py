@@ -164,7 +164,7 @@ class Findings:
         """Count a run or a table for the limit on memory; it is kept even if it never gets a figure."""
         self._limit.take(_FRAME)
 
-    def measure(self, fom: str, value: float, **at: Scalar) -> None:
+    def measure(self, fom: str, value: float, /, **at: Scalar) -> None:
         """Record one value with its coordinates (see `measure_at`)."""
         self.measure_at(fom, value, at)
 

@@ -66,7 +66,7 @@ class DeclaredFigure:
             if fault := self._fault(text, coordinates):
                 findings.problem(f"{self.fom.name}{where} is {fault}")
             elif text is not None and (value := figure(text)) is not None:
-                findings.measure(self.fom.name, value, **at)
+                findings.measure_at(self.fom.name, value, at)
 
     def _fault(self, text: str | None, at: tuple[Scalar, ...]) -> str:
         """Return why a value is no measurement; empty if it is one."""
