@@ -59,6 +59,7 @@ ELSEWHERE = {
     "app/importing.py": "whether the folder that the user names is empty",
     "app/init/survey.py": "the kernel's own files",
     "app/platform_checks.py": "a temporary folder of its own, for one run of Tare's own program",
+    "app/reparsing.py": "removes the folder that it made itself",
     "app/site_checks.py": "a temporary folder of its own",
     "plugins/backends/batch/script.py": "the package's own files",
     "plugins/backends/kubernetes/manifests/script.py": "the package's own files",

@@ -7,8 +7,8 @@ costs no second campaign.
 
 from __future__ import annotations
 
+import secrets
 import shutil
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -86,32 +86,27 @@ def reparse(
 
 def _require_new(out: Path) -> None:
     with CampaignError.for_files(out):
-        if out.exists() and (not out.is_dir() or any(out.iterdir())):
+        folder = SafeFolder(out)
+        if folder.exists() and (not folder.is_folder() or folder.names()):
             raise UsageError(f"{out} is there already; choose another --out")
 
 
 @contextmanager
 def _new_folder(out: Path) -> Iterator[Path]:
     """Yield a folder beside `out` that becomes `out` at the end; nothing is left of it after an error."""
+    folder = out.parent / f".{out.name}-{secrets.token_hex(4)}"
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
-        folder = Path(tempfile.mkdtemp(prefix=f".{out.name}-", dir=out.parent))
+        SafeFolder(out.parent).make_folder()
+        SafeFolder(folder).make_folder(is_fresh=True)
     except OSError as error:
         raise UsageError(f"{out} cannot be made: {error.strerror}; choose another --out") from error
     with CampaignError.for_files(out):
         try:
-            folder.chmod(0o777 & ~_umask())
             yield folder
             folder.rename(out)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
-
-
-def _umask() -> int:
-    """Return the umask of this process, as proc(5) has it: umask(2) could only be read by setting it."""
-    status = Path("/proc/self/status").read_text()
-    return int(next(line.split()[1] for line in status.splitlines() if line.startswith("Umask:")), 8)
 
 
 def _matched(source: Path, study: Path) -> _Source:
