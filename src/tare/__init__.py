@@ -19,6 +19,7 @@ __version__ = "0.1.0"
 if TYPE_CHECKING:
     from tare.api.campaign import Campaign, open_campaign
     from tare.api.causes import Attributions, Predictions, Tolerances
+    from tare.api.reparsing import reparse_campaign
     from tare.api.results import Comparisons, Estimates, ScalingCurves
     from tare.api.running import EventKind, RunEvent, run_study
     from tare.api.study_plan import StudyPlan, plan_study
@@ -66,6 +67,7 @@ _PLACES = {
     "UsageError": "tare.core.errors",
     "open_campaign": "tare.api.campaign",
     "plan_study": "tare.api.study_plan",
+    "reparse_campaign": "tare.api.reparsing",
     "run_study": "tare.api.running",
 }
 """The module of each public name, so that `import tare` need not import it."""
@@ -99,6 +101,7 @@ __all__ = [
     "__version__",
     "open_campaign",
     "plan_study",
+    "reparse_campaign",
     "run_study",
 ]
 

@@ -23,9 +23,11 @@ def run(code: str, where: Path) -> str:
 
 def test_the_blocks_of_the_page_run_in_its_order(tmp_path: Path) -> None:
     blocks = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
-    assert len(blocks) == 3
+    assert len(blocks) == 4
     check = (
-        "\nassert plan.n_runs == 9\nassert campaign.progress == (9, 9)\nprint(campaign.compare()[1].verdict)"
+        "\nassert plan.n_runs == 9\nassert campaign.progress == (9, 9)"
+        "\nassert tare.open_campaign('campaigns/mended').figures['fom'][0] == 'seconds'"
+        "\nprint(campaign.compare()[1].verdict)"
     )
     said = run("".join(blocks) + check, tmp_path)
     assert "[9/9] block 3  copy block=" in said

@@ -47,7 +47,7 @@ def plan_study(
     """
     n_blocks = None if blocks is None else count("blocks", blocks)
     folder = None if campaign is None else path("campaign", campaign)
-    named, at_site = _study(study), _site(site)
+    named, at_site = study_source(study), _site(site)
     loaded = planning.load(named, n_blocks, at_site, folder)
     if n_blocks is None and isinstance(named, Path) and named.is_dir():
         loaded = planning.load(named, blocks_begun_with(named, loaded), at_site, folder)
@@ -103,7 +103,8 @@ class StudyPlan:
         return {} if found is None else found.settings
 
 
-def _study(study: StudyLike) -> Path | config.StudySource:
+def study_source(study: StudyLike) -> Path | config.StudySource:
+    """Return the path of a study, or its text if it is a mapping."""
     if not isinstance(study, Mapping):
         return path("study", study)
     return config.StudySource(document_text(study, _STUDY).encode(), _STUDY, Path(), has_lines=False)

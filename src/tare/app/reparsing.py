@@ -20,6 +20,7 @@ import msgspec
 from tare import __version__
 from tare.app.planning import SITE, STUDY, Loaded, load
 from tare.app.provenance import hostnames_of
+from tare.config.study_file import StudySource
 from tare.core.attempt import OF_OUTPUT, Attempt, State
 from tare.core.campaign import Campaign, Reparse
 from tare.core.case import Case
@@ -54,7 +55,10 @@ class _Source(NamedTuple):
 
 
 def reparse(
-    source: Path, study: Path, out: Path, on_progress: Callable[[int, int], None] = lambda done, total: None
+    source: Path,
+    study: Path | StudySource,
+    out: Path,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Reparsed:
     """Make the campaign `out` of the outputs of the campaign `source`, read as `study` says.
 
@@ -109,7 +113,7 @@ def _new_folder(out: Path) -> Iterator[Path]:
             raise
 
 
-def _matched(source: Path, study: Path) -> _Source:
+def _matched(source: Path, study: Path | StudySource) -> _Source:
     """Return both studies and their cases. Raises UsageError unless both run the same."""
     campaign = read_campaign(source)
     if not SafeFolder(source, STUDY).is_file():
