@@ -7,6 +7,7 @@ import json
 import os
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -108,9 +109,20 @@ def test_the_new_campaign_goes_on_and_says_where_its_figures_come_from(
     assert (
         "Each of 3 passes over cases of a block began its runs in the order that was drawn at random" in text
     )
-    again = tmp_path / "again"
-    assert tare_here("reparse", new, study, "--out", again).returncode == 0
-    assert history(read_campaign(again)).n_drawn == 3
+
+
+def test_the_order_that_was_drawn_when_it_ran_is_still_known(tmp_path: Path, tare_here: Tare) -> None:
+    """The new ids of six cases would draw other orders."""
+    folders = [tmp_path / name for name in ("old", "new", "again")]
+    for name, regex in (("wrong", WRONG), ("right", RIGHT)):
+        study = write(tmp_path / f"{name}.yaml", regex)
+        study.write_text(study.read_text().replace("[a, b]", "[a, b, c, d, e, f]"))
+    tare_here("run", tmp_path / "wrong.yaml", "--out", folders[0])
+    for source, out in pairwise(folders):
+        assert tare_here("reparse", source, tmp_path / "right.yaml", "--out", out).returncode == 0
+    for folder in folders:
+        found = history(read_campaign(folder))
+        assert (found.n_passes, found.n_drawn) == (3, 3)
 
 
 def test_runs_that_failed_stay_failed_and_what_is_wrong_now_is_invalid(
