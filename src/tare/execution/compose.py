@@ -11,7 +11,6 @@ from pathlib import Path
 
 import msgspec
 
-from tare.core.backend_options import PodPlacement
 from tare.core.case import Binding, Case, Layout
 from tare.core.errors import UsageError
 from tare.core.inputs import filled
@@ -31,6 +30,7 @@ from tare.core.software import Layers, layers_of
 from tare.core.workload import Input, Stage, Workload
 from tare.execution.profiling import LIBRARY_PLACE, is_outside, library_of, with_profile
 from tare.execution.program_path import on_path
+from tare.execution.queued_placement import by_hostfile, in_pods
 from tare.execution.software import require_host, started_with
 from tare.probes import software
 from tare.probes.core_binding import bound, chosen, with_script
@@ -301,9 +301,10 @@ class Composer(msgspec.Struct, frozen=True):
             reports_folder=reports,
         )
         if platform.options.pods is not None:
-            placement = self._in_pods(placement, case, platform.options.pods)
+            n_nodes = self.widest(case).nodes
+            placement = in_pods(placement, platform.options.pods, n_nodes, self.site.management)
         elif platform.is_queued and not platform.options.allocator:
-            placement = self._by_hostfile(placement, platform, folder)
+            placement = by_hostfile(placement, platform.options.agent or self.site.agent, folder)
         return self.launcher(platform.launcher).launch(program, placement)
 
     @staticmethod
@@ -312,31 +313,6 @@ class Composer(msgspec.Struct, frozen=True):
         if platform.options.pods is not None:
             return platform.options.pods.work
         return str(work) if work else "{work}"
-
-    def _in_pods(self, placement: Placement, case: Case, pods: PodPlacement) -> Placement:
-        """Return the placement of ranks in pods: by the hostfile of the pods, or in the only pod.
-
-        Start-up traffic uses the cluster's own network. If pods use the network of their host, it uses the
-        management network of the nodes. The pod that starts the ranks need not be on any other network.
-        """
-        if self.widest(case).nodes == 1:
-            return msgspec.structs.replace(placement, is_allocated=False, hosts=("localhost",), management=())
-        network = placement.network
-        if network is not None and network.pod.is_host:
-            start = self.site.management or (network.interface,)
-        else:
-            start = (pods.interface,)
-        return msgspec.structs.replace(
-            placement, is_allocated=False, hostfile=pods.hostfile, agent=pods.agent, management=start
-        )
-
-    def _by_hostfile(self, placement: Placement, platform: Platform, folder: str) -> Placement:
-        """Return the placement of ranks in a job whose hostfile lists its nodes (see batch/job.sh)."""
-        if placement.layout.nodes == 1:
-            return msgspec.structs.replace(placement, is_allocated=False, hosts=("localhost",), agent=())
-        agent = platform.options.agent or self.site.agent
-        hostfile = f"{folder}/hostfile"
-        return msgspec.structs.replace(placement, is_allocated=False, hostfile=hostfile, agent=agent)
 
     def engine(self, platform: str) -> Engine:
         """Return the engine that keeps one container on each node for this platform.
