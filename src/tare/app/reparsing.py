@@ -40,10 +40,10 @@ _STDOUT, _STDERR = "stdout", "stderr"
 
 
 class Reparsed(NamedTuple):
-    """The plan of the new campaign, and each attempt that ended as it was and as it is now."""
+    """Each attempt that ended, as it was and as it is now, and of how many runs outputs were read."""
 
-    plan: Plan
     attempts: tuple[tuple[Attempt, Attempt], ...]
+    n_read: int
 
 
 class _Source(NamedTuple):
@@ -83,9 +83,10 @@ def reparse(
                     journal.append(AttemptEnded(attempt), is_synced=False)
                 else:
                     journal.append(with_cases(event, ids), is_synced=False)
-        store_reparse(folder, _record(found, ids, pairs))
+        record = _record(found, ids, pairs)
+        store_reparse(folder, record)
         freeze(folder, found.new.plan, found.new.texts)
-    return Reparsed(found.new.plan, tuple(pairs))
+    return Reparsed(tuple(pairs), record.n_runs)
 
 
 def _require_new(out: Path) -> None:
@@ -169,7 +170,7 @@ def _require_same_programs(
         named = old.plan.describe(case)
         for (_, one), (_, other) in zip(before, after, strict=False):
             if one.argv != other.argv:
-                was, now = " ".join(one.argv), " ".join(other.argv)
+                was, now = (" ".join(new.composer.pseudonyms.argv(argv)) for argv in (one.argv, other.argv))
                 raise UsageError(
                     f"{named} ran {was!r}, and the study now says {now!r}; run it as a campaign of its own"
                 )
@@ -179,32 +180,43 @@ def _require_same_programs(
         )
 
 
+def _is_read(found: _Source, old: Attempt) -> bool:
+    """Return whether the outputs of an attempt decided its state, so that they are read anew.
+
+    Where pods ran is recorded of done runs only, so an invalid run in pods stays as it was.
+    """
+    if old.state is State.DONE:
+        return True
+    platform = found.new.composer.site.platforms[found.cases[old.case].platform]
+    is_of_output = old.state is State.INVALID and old.check in OF_OUTPUT and not old.is_infrastructure
+    return is_of_output and platform.options.pods is None and not tells_of_outliving(old.reason)
+
+
 def _read_anew(found: _Source, old: Attempt) -> Attempt:
-    """Return an attempt as its outputs say now; as it was, if they did not decide its state."""
+    """Return an attempt as its outputs say now; as it was, if they are not read."""
     case, composer = found.cases[old.case], found.new.composer
     attempt = msgspec.structs.replace(old, case=case.id)
-    folder = found.campaign.folder
-    if old.state is State.DONE:
-        parsed, outcome = judge_output(case, composer, folder / old.folder, (_STDERR, _STDOUT))
-        return with_figures(attempt, composer.workloads[case.workload], composer, parsed, outcome)
-    has_pods = composer.site.platforms[case.platform].options.pods is not None
-    is_of_output = old.state is State.INVALID and old.check in OF_OUTPUT and not old.is_infrastructure
-    if not is_of_output or has_pods or tells_of_outliving(old.reason):  # where pods ran was recorded if done
+    if not _is_read(found, old):
         return attempt
+    work = found.campaign.folder / old.folder
+    if old.state is State.DONE:
+        parsed, outcome = judge_output(case, composer, work, (_STDERR, _STDOUT))
+        return with_figures(attempt, composer.workloads[case.workload], composer, parsed, outcome)
     ended = Exit(code=old.exit_code, signal=old.signal, elapsed_s=old.elapsed_s)
-    names = hostnames_of(folder, old)
     end = StagesEnd(ended, _STDOUT, _STDERR, "")
-    return judge(attempt, case, composer, end, folder / old.folder, found.new.plan.timeout_s, names)
+    names = hostnames_of(found.campaign.folder, old)
+    return judge(attempt, case, composer, end, work, found.new.plan.timeout_s, names)
 
 
 def _record(found: _Source, ids: Mapping[str, str], pairs: Sequence[tuple[Attempt, Attempt]]) -> Reparse:
     """Return what the new campaign keeps of where its figures come from; `ids` are the new ids of cases."""
     before = found.campaign.reparse
+    read = [(one, other) for one, other in pairs if _is_read(found, one)]
     return Reparse(
         source=found.new.composer.pseudonyms.only(found.campaign.folder.resolve().name),
         at=time.time(),
         tare=__version__,
-        n_runs=len(pairs),
-        n_changed=sum(one.state is not other.state for one, other in pairs),
+        n_runs=len({(one.case, one.block) for one, _ in read}),
+        n_changed=len({(one.case, one.block) for one, other in read if one.state is not other.state}),
         cases={new: before.cases.get(old, old) if before else old for old, new in ids.items()},
     )

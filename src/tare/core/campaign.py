@@ -39,8 +39,8 @@ class Reparse(msgspec.Struct, frozen=True, kw_only=True):
     """That the figures of a campaign were read anew from the outputs of another, named `source`.
 
     `at` is when, in seconds since the epoch, and `tare` the version that read them. `n_runs` counts the
-    attempts that had ended, `n_changed` those that have another state since. `cases` holds the ids that the
-    cases had when they ran, by those that they have now: the order of runs was drawn by the former.
+    runs whose outputs were read, `n_changed` those of them that have another state since. `cases` holds the
+    ids that the cases had when they ran, by those that they have now: the former drew the order of runs.
     """
 
     source: str

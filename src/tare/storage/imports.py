@@ -32,6 +32,7 @@ from tare.storage.import_files import ReadFile, ReadFiles, joined, undivided, wi
 from tare.storage.import_summary import Understood, understand
 from tare.storage.journal import AttemptEnded, BlockBegan
 from tare.storage.journal_state import JournalState
+from tare.storage.links import linked
 from tare.storage.sessions import with_passes
 from tare.storage.trees import PACKED, Refused, is_packed, natural, printable
 
@@ -300,18 +301,10 @@ def _keep_evidence(folder: Path, run: Imported) -> None:
     """Add the raw file to the evidence, as a hard link where the file system allows it, else as a copy."""
     folder_of_run = SafeFolder(folder, run.attempt.folder)
     target = folder_of_run / run.evidence
-    if not (run.is_linked and _linked(run.path, target)):
+    if not (run.is_linked and linked(run.path.resolve(), target)):
         target.replace(run.path.read_bytes(), is_synced=False)
     record = _Record("import", None, run.argv, {}, run.attempt.source)
     (folder_of_run / "command.json").replace(msgspec.json.encode([record]), is_synced=False)
-
-
-def _linked(path: Path, target: SafeFolder) -> bool:
-    try:
-        target.link(path.resolve())
-    except OSError:  # another file system, another user's file (proc_sys_fs(5)), or too many links
-        return False
-    return True
 
 
 def _contradiction(known: Attempt, source: Source) -> str:

@@ -15,7 +15,8 @@ from tare.core.errors import CampaignError
 from tare.core.safe_folder import SafeFolder
 from tare.storage.campaign import ENVIRONMENTS
 from tare.storage.inputs import INPUTS
-from tare.storage.journal import AttemptBegan, AttemptEnded, AttemptWaits, BlockBegan, Event
+from tare.storage.journal import AttemptBegan, AttemptWaits, BlockBegan, Event
+from tare.storage.links import linked
 from tare.storage.manifest import check_manifest
 from tare.storage.pseudonyms import REDACT
 from tare.storage.telemetry import keep_means, read_means
@@ -26,16 +27,13 @@ _MOST_COPIED = 1024 * 1024 * 1024
 
 
 def with_cases(event: Event, ids: Mapping[str, str]) -> Event:
-    """Return `event` of a journal with the new ids of its cases; `ids` has them by the old ones."""
+    """Return `event`, which ends no attempt, with the new ids of its cases, which `ids` has by the old."""
     match event:
         case BlockBegan():
             order, again = ([ids[case] for case in cases] for cases in (event.order, event.again))
             return msgspec.structs.replace(event, order=order, again=again)
         case AttemptBegan() | AttemptWaits():
             return msgspec.structs.replace(event, case=ids[event.case])
-        case AttemptEnded():
-            attempt = msgspec.structs.replace(event.attempt, case=ids[event.attempt.case])
-            return AttemptEnded(attempt)
     return event
 
 
@@ -85,7 +83,5 @@ def _files(folder: SafeFolder, depth: int = _DEPTH) -> Iterator[tuple[str, SafeF
 
 def _take(file: SafeFolder, target: SafeFolder) -> None:
     """Link `file` to `target`, or copy it where it cannot be linked."""
-    try:
-        target.link(file.path)
-    except OSError:  # another file system, another user's file (proc_sys_fs(5)), or too many links
+    if not linked(file.path, target):
         target.replace(file.read(_MOST_COPIED), is_synced=False)

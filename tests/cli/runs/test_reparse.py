@@ -138,7 +138,10 @@ def test_runs_that_failed_stay_failed_and_what_is_wrong_now_is_invalid(
         *[("done", "invalid")] * 3,
         *[("failed", "failed")] * 3,
     ]
-    assert all(not one.series for one in read_campaign(new).attempts)
+    found = read_campaign(new)
+    assert all(not one.series for one in found.attempts)
+    assert found.reparse is not None
+    assert (found.reparse.n_runs, found.reparse.n_changed) == (3, 3), "of what failed nothing was read"
 
 
 def test_what_outlived_its_ranks_stays_invalid_whatever_the_output_says(
@@ -223,7 +226,7 @@ def test_a_folder_that_holds_something_is_never_replaced(
     assert contents(new) == {"mine": hashlib.sha256(b"mine").hexdigest()}
     (new / "mine").unlink()
     assert tare_here("reparse", misread, study, "--out", new).returncode == 0, "an empty folder may be used"
-    assert os.stat(new).st_mode & 0o777 == 0o777 & ~umask()  # noqa: PTH116
+    assert new.stat().st_mode & 0o777 == 0o777 & ~umask()
 
 
 def test_a_folder_that_cannot_be_made_is_named(misread: Path, tmp_path: Path, tare_here: Tare) -> None:

@@ -98,12 +98,15 @@ def _body(campaign: Path, out: Path, found: Reparsed) -> dict[str, object]:
 
 def _print(campaign: Path, out: Path, found: Reparsed) -> None:
     states = Counter((old.state, new.state) for old, new in found.attempts)
-    parts = [
-        f"{n} {new}" if old is new else f"{n} {new}, {'was' if n == 1 else 'were'} {old}"
-        for (old, new), n in states.most_common()
-    ]
-    echo(f"{out}: {count(len(found.attempts), 'run')} of {campaign} read anew: {'; '.join(parts) or 'none'}")
+    parts = [_change(old, new, n) for (old, new), n in states.most_common()]
+    echo(f"{out}: {count(found.n_read, 'run')} of {campaign} read anew: {'; '.join(parts) or 'none'}")
     why = Counter(f"{one.state}: {one.reason}" for _, one in found.attempts if one.state is not State.DONE)
     for line in most_frequent(why, _MOST_REASONS):
         echo(f"  {line}")
     echo("", f"next: tare compare {out}")
+
+
+def _change(old: State, new: State, n: int) -> str:
+    if old is not new:
+        return f"{n} {new}, {'was' if n == 1 else 'were'} {old}"
+    return f"{n} {new}" if new is State.DONE else f"{n} still {new}"
