@@ -21,7 +21,7 @@ from tare import __version__
 from tare.app.planning import SITE, STUDY, Loaded, load
 from tare.app.provenance import hostnames_of
 from tare.config.study_file import StudySource
-from tare.core.attempt import OF_OUTPUT, Attempt, State
+from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign, Reparse
 from tare.core.case import Case
 from tare.core.counting import count
@@ -29,6 +29,7 @@ from tare.core.errors import CampaignError, CampaignLocked, UsageError
 from tare.core.job import Exit
 from tare.core.plan import Plan
 from tare.core.safe_folder import SafeFolder
+from tare.core.site import Platform
 from tare.execution.exits import StagesEnd, tells_of_outliving
 from tare.execution.outcome import judge, judge_output, with_figures
 from tare.storage.campaign import JOURNAL, freeze, open_journal, read_campaign, store_reparse
@@ -37,6 +38,8 @@ from tare.storage.pseudonyms import read_pseudonyms
 from tare.storage.rewriting import keep_attempt, keep_records, with_cases
 
 _STDOUT, _STDERR = "stdout", "stderr"
+_OF_OUTPUT = frozenset({"output", "complete"})
+"""The checks that an output fails by what the study makes of it."""
 
 
 class Reparsed(NamedTuple):
@@ -52,6 +55,10 @@ class _Source(NamedTuple):
     campaign: Campaign
     new: Loaded
     cases: Mapping[str, Case]
+
+    def platform(self, old: Attempt) -> Platform:
+        """Return the platform that an attempt ran on."""
+        return self.new.composer.site.platforms[self.cases[old.case].platform]
 
 
 def reparse(
@@ -180,15 +187,14 @@ def _require_same_programs(
         )
 
 
-def _is_read(found: _Source, old: Attempt) -> bool:
-    """Return whether the outputs of an attempt decided its state, so that they are read anew.
+def reads(old: Attempt, platform: Platform) -> bool:
+    """Return whether the outputs of an attempt on `platform` decided its state, so that they are read anew.
 
     Where pods ran is recorded of done runs only, so an invalid run in pods stays as it was.
     """
     if old.state is State.DONE:
         return True
-    platform = found.new.composer.site.platforms[found.cases[old.case].platform]
-    is_of_output = old.state is State.INVALID and old.check in OF_OUTPUT and not old.is_infrastructure
+    is_of_output = old.state is State.INVALID and old.check in _OF_OUTPUT and not old.is_infrastructure
     return is_of_output and platform.options.pods is None and not tells_of_outliving(old.reason)
 
 
@@ -196,7 +202,7 @@ def _read_anew(found: _Source, old: Attempt) -> Attempt:
     """Return an attempt as its outputs say now; as it was, if they are not read."""
     case, composer = found.cases[old.case], found.new.composer
     attempt = msgspec.structs.replace(old, case=case.id)
-    if not _is_read(found, old):
+    if not reads(old, found.platform(old)):
         return attempt
     work = found.campaign.folder / old.folder
     if old.state is State.DONE:
@@ -211,7 +217,7 @@ def _read_anew(found: _Source, old: Attempt) -> Attempt:
 def _record(found: _Source, ids: Mapping[str, str], pairs: Sequence[tuple[Attempt, Attempt]]) -> Reparse:
     """Return what the new campaign keeps of where its figures come from; `ids` are the new ids of cases."""
     before = found.campaign.reparse
-    read = [(one, other) for one, other in pairs if _is_read(found, one)]
+    read = [(one, other) for one, other in pairs if reads(one, found.platform(one))]
     return Reparse(
         source=found.new.composer.pseudonyms.only(found.campaign.folder.resolve().name),
         at=time.time(),

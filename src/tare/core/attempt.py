@@ -72,9 +72,6 @@ def gather_series(measurements: Iterable[Measurement], better: dict[str, Better]
     return list(gathered.values())
 
 
-OF_OUTPUT = frozenset({"output", "complete"})
-"""The checks that an output fails by what the study makes of it."""
-
 Traffic = dict[str, dict[str, Counters]]
 """The network traffic of an attempt, by host, and by interface or DEVICE:PORT of an RDMA adapter."""
 

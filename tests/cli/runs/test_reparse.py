@@ -15,6 +15,7 @@ import pytest
 
 from cli.conftest import Tare
 from tare.core.attempt import Attempt, State
+from tare.core.site import Platform
 from tare.report.history import history
 from tare.storage.campaign import JOURNAL, read_campaign
 from tare.storage.journal import AttemptEnded, read_events, write_line
@@ -256,3 +257,26 @@ def test_a_campaign_of_imported_files_is_imported_again(tmp_path: Path, tare_her
     tare_here("import", "say", tmp_path / "a.log", "--out", old, "--study", study, "--set", "text=a")
     ended = tare_here("reparse", old, study, "--out", tmp_path / "new")
     assert (ended.returncode, "tare import" in ended.stderr) == (2, True)
+
+
+def test_invalid_runs_in_pods_are_not_read_and_no_hint_promises_it(misread: Path) -> None:
+    """Where the pods of a run ran is recorded only if it is done."""
+    from tare.app.reparsing import reads
+    from tare.core.backend_options import BackendOptions, PodPlacement
+
+    class InPods(BackendOptions, frozen=True):
+        @property
+        def pods(self) -> PodPlacement | None:
+            return PodPlacement(
+                work="/work", hostfile="/etc/mpi/hostfile", agent=("kubexec",), interface="eth0"
+            )
+
+    invalid = read_campaign(misread).attempts[0]
+    done = msgspec.structs.replace(invalid, state=State.DONE)
+    here, there = Platform(), Platform(options=InPods())
+    assert [reads(one, where) for one in (invalid, done) for where in (here, there)] == [
+        True,
+        False,
+        True,
+        True,
+    ]

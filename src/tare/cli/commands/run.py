@@ -20,7 +20,7 @@ from tare.app.session import blocks_begun_with, carry_out
 from tare.cli.commands.status import is_all_done, stop_reason_lines, summary_line
 from tare.cli.logs import is_very_verbose, log_options
 from tare.cli.options import OutputPath, redact_option
-from tare.core.attempt import OF_OUTPUT, State
+from tare.core.attempt import State
 from tare.core.campaign import Campaign
 from tare.core.counting import count
 from tare.core.errors import UsageError
@@ -190,7 +190,7 @@ def command(
         log_level=logging.DEBUG if is_very_verbose(context) else logging.INFO,
     )
     found, end = account(campaign), stop_reason(campaign)
-    _print_summary(campaign, found, end)
+    _print_summary(campaign, found, end, loaded)
     if not is_all_done(found, end):
         raise click.exceptions.Exit(1)
 
@@ -235,7 +235,9 @@ def most_frequent(reasons: Counter[str], most: int) -> Iterator[str]:
         yield f"… and {count(n_others, 'more reason')}, of {count(n_runs, 'run')}"
 
 
-def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) -> None:
+def _print_summary(
+    campaign: Campaign, accounting: Accounting, end: StopReason, loaded: planning.Loaded
+) -> None:
     echo_or_drop(summary_line(campaign, accounting))
     for line in stop_reason_lines(campaign, end, most=5):
         echo_or_drop(line)
@@ -262,9 +264,19 @@ def _print_summary(campaign: Campaign, accounting: Accounting, end: StopReason) 
     echo_or_drop()
     if accounting.counts[State.FAILED] or accounting.counts[State.INVALID]:
         echo_or_drop(f"once that is mended: tare run {campaign.folder} --retry-failed")
-    if any(one.check in OF_OUTPUT and one.state is State.INVALID for one in campaign.attempts):
+    if _may_have_been_misread(campaign, loaded):
         echo_or_drop(
             "if the study's figures or checks are wrong, mend them: "
             f"tare reparse {campaign.folder} STUDY --out DIR reads the outputs anew, and runs nothing"
         )
     echo_or_drop(f"next: tare report {campaign.folder}")
+
+
+def _may_have_been_misread(campaign: Campaign, loaded: planning.Loaded) -> bool:
+    """Return whether a run is invalid only by what the study makes of its output."""
+    from tare.app.reparsing import reads
+
+    known = loaded.composer.site.platforms  # by their own names: those of `campaign` may be pseudonyms
+    platforms = {case.id: known[case.platform] for case in loaded.plan.cases}
+    invalid = (one for one in campaign.attempts if one.state is State.INVALID)
+    return any(reads(one, platforms[one.case]) for one in invalid)
