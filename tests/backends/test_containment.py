@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -122,13 +122,14 @@ def test_a_job_says_when_its_programs_begin_and_when_all_have_ended(
     def tell(when: str) -> None:
         told.append((when, (tmp_path / "began").exists(), bool(sleepers())))
 
-    def begin(group: Path | None) -> None:
+    def begin(group: Path | None) -> Callable[[], None]:
         groups.append(group)
-        tell("begin")
+        return lambda: tell("begin")
 
-    def end() -> None:
+    def end(remove: Callable[[], None]) -> None:
         tell("end")
         assert groups[0] is None or groups[0].is_dir()
+        remove()
 
     watched = job(backend, tmp_path, "touch began; sleep 300.7 & sleep 0.1")
     assert backend.run(msgspec.structs.replace(watched, on_begin=begin, on_end=end)).code == 0

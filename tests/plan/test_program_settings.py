@@ -3,6 +3,7 @@
 # ruff: noqa: E501 - messages stand whole, as a user reads them
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from tare.config import study_from_text
@@ -64,6 +65,19 @@ def test_a_wrapper_starts_the_program_on_each_rank_inside_the_launcher() -> None
 def test_an_executable_replaces_the_program_as_one_word() -> None:
     (argv,) = commands(f"{OSU}executable: /opt/my build/osu_latency\nwrapper: [time, -v]\n")
     assert argv[:3] == ("time", "-v", "/opt/my build/osu_latency")
+
+
+def test_stages_are_those_of_the_asking_composer_and_of_the_case_asked_about() -> None:
+    """They are kept for the latest case: an altered copy of the composer must not get its original's."""
+    plan, composer = planned(f"{OSU}factors: {{args: [one, two]}}\n")
+    first, second = plan.cases
+    assert [composer.stages(one)[0].argv[-1] for one in (first, second)] == ["one", "two"]
+    assert composer.stages(first) is composer.stages(first)
+    other = msgspec.structs.replace(composer, prologue=(("true",),))
+    assert [stage.argv for stage in other.stages(first)] == [
+        ("true",),
+        *(stage.argv for stage in composer.stages(first)),
+    ]
 
 
 def test_wrappers_are_levels_of_a_factor_with_one_that_changes_nothing() -> None:

@@ -80,6 +80,7 @@ def test_a_group_is_read_on_its_host_alone_and_nothing_after_the_last_stage(
     with samplers.watch(["n1", "n2"], tmp_path, 60.0, Group("n2", group)) as watch:
         (group / "cpu.stat").write_text("usage_usec 9\n")
         watch.stage_ended("run", is_last=True)
+        watch.await_samples()
         (group / "cpu.stat").write_text("usage_usec 99\n")
     assert [one.fault for one in watch.hosts().values()] == ["", ""]
     recording = read(SafeFolder(tmp_path))
@@ -115,6 +116,7 @@ def test_a_sampler_that_is_killed_is_reported_and_there_again_for_the_next_run(
     samplers: Samplers, tmp_path: Path
 ) -> None:
     with samplers.watch(["n1"], tmp_path, 60.0) as watch:
+        watch.await_samples()
         for pid in _pids():
             os.kill(pid, signal.SIGKILL)
     assert "gone" in watch.hosts()["n1"].fault

@@ -11,6 +11,16 @@ from msgspec import UNSET, UnsetType
 
 from tare.core.launch import Invocation
 
+Ready = Callable[[], None]
+"""Waits until all is ready for the first process of a job."""
+
+Remove = Callable[[], None]
+"""Removes the control group of a job that has ended; further calls do nothing."""
+
+
+def _ready() -> None:
+    pass
+
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
     """One command to run on `host` (None: on this machine) in `folder`.
@@ -23,7 +33,9 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     - `n_boosted` ranks wait until their sessions run at a higher priority, and then say so in the folder
       `ranks` in `folder`.
     - `on_begin` is called before its first process starts, with the folder of its control group; None if it
-      gets none. `on_end` is called when all its processes have ended, before that folder is removed.
+      gets none. It returns a function that is called just before that start.
+    - `on_end` is called when all its processes have ended, with a function that removes that folder. It has
+      this function called when nobody needs the folder any more.
     """
 
     label: str
@@ -37,8 +49,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     hosts: tuple[str, ...] = ()
     n_boosted: int = 0
     ranks: str = ""
-    on_begin: Callable[[Path | None], None] = lambda group: None
-    on_end: Callable[[], None] = lambda: None
+    on_begin: Callable[[Path | None], Ready] = lambda group: _ready
+    on_end: Callable[[Remove], None] = lambda remove: remove()
 
 
 class Exit(msgspec.Struct, frozen=True, kw_only=True):

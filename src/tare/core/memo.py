@@ -1,9 +1,9 @@
-"""A cache of what was derived from a value that does not change."""
+"""Caches of what was derived from a value that does not change."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TypeVar, cast
+from typing import Generic, TypeVar, cast
 
 T = TypeVar("T")
 _UNKNOWN = object()
@@ -21,3 +21,17 @@ class Memo:
         if found is _UNKNOWN:
             found = self._found[question] = find()
         return cast("T", found)
+
+
+class Latest(Generic[T]):
+    """The result for one subject, such as the case that runs now; that for another one replaces it."""
+
+    def __init__(self) -> None:
+        self._known: tuple[object, T] | None = None
+
+    def get(self, subject: object, find: Callable[[], T]) -> T:
+        """Return the result of `find`, which is called unless the same object was asked about before."""
+        known = self._known
+        if known is None or known[0] is not subject:
+            known = self._known = (subject, find())
+        return known[1]

@@ -92,13 +92,20 @@ class TelemetrySession(Protocol):
     """Watches hosts while an attempt runs."""
 
     def stage_began(self, name: str, group: Group | None) -> None:
-        """Take a sample of every host now, so that what follows is measured from here, and follow `group`."""
+        """Have a sample taken of every host now, and have `group` followed from then on."""
         ...
 
     def stage_ended(self, name: str, *, is_last: bool) -> None:
-        """Take a sample of every host now, and of the followed group a last time: it may go.
+        """Have a sample taken of every host now, and of the followed group a last time.
 
         Nothing is sampled after a stage that `is_last`.
+        """
+        ...
+
+    def await_samples(self) -> None:
+        """Wait until all samples are taken: what follows is measured from here.
+
+        The followed group of a stage that has ended may go.
         """
         ...
 
@@ -119,7 +126,7 @@ class TelemetrySource(Protocol):
     ) -> AbstractContextManager[TelemetrySession]:
         """Record what `hosts` do into `folder`, while entered, and follow `group`; None is this machine.
 
-        When it is entered, all hosts were sampled once.
+        When it is entered, all hosts were asked for their first sample.
         """
         ...
 

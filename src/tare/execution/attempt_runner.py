@@ -17,7 +17,7 @@ from tare.core.attempt import Attempt, State, Traffic
 from tare.core.case import Case, Run
 from tare.core.clock import SteadyClock, read_clocks, set_by_s, suspended_s
 from tare.core.errors import BackendError, CampaignError, StorageError, TareError
-from tare.core.job import Backend, Counters, Job
+from tare.core.job import Backend, Counters, Job, Ready
 from tare.core.launch import Engine
 from tare.core.plan import Plan
 from tare.core.program import around_of, is_epilogue
@@ -173,13 +173,13 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         before, began = self.counters(hosts), read_clocks()
         with self.telemetry.watch(self.composer, case, work) as record:
             end = self._run_stages(case, stages, work, attempt.hosts, head, self._label(attempt), record)
-        ended = read_clocks()
+            ended, after = read_clocks(), self.counters(hosts)
         attempt = msgspec.structs.replace(
             attempt,
             elapsed_s=end.exit.elapsed_s,
             exit_code=end.exit.code,
             signal=end.exit.signal,
-            traffic=difference(before, self.counters(hosts)),
+            traffic=difference(before, after),
             environment=environment,
             telemetry=record.figures(),
             suspended_s=suspended_s(began, ended),
@@ -205,10 +205,10 @@ class AttemptRunner(msgspec.Struct, frozen=True, kw_only=True):
         """Return the job of a stage that telemetry records, with its control group if that has all of it."""
         name, is_whole = staged.stage.name, self._is_whole(case, job.host)
 
-        def begin(group: Path | None) -> None:
-            record.stage_began(name, Group(job.host, group) if group and is_whole else None)
+        def begin(group: Path | None) -> Ready:
+            return record.stage_begins(name, Group(job.host, group) if group and is_whole else None)
 
-        end = partial(record.stage_ended, name, is_last=is_last)
+        end = partial(record.stage_ended, name=name, is_last=is_last)
         return msgspec.structs.replace(job, on_begin=begin, on_end=end)
 
     def _run_stages(

@@ -15,6 +15,7 @@ from tare.core.case import Binding, Case, Layout
 from tare.core.errors import UsageError
 from tare.core.inputs import filled
 from tare.core.launch import Engine, Invocation, Launcher, Placement, Runtime
+from tare.core.memo import Latest
 from tare.core.program import (
     EPILOGUE,
     PROLOGUE,
@@ -49,7 +50,8 @@ class Composer(msgspec.Struct, frozen=True):
     `launcher` and `runtime` look up a plug-in by its name. `pseudonyms` replace the names which the site
     hides, in the records of these commands. `prologue` and `epilogue` are commands around the programs of
     each run. `study_inputs` are copied into its folder first; relative paths begin at `study_folder`.
-    `checksums` are those of inputs, by their paths, which they must still have when a run begins.
+    `checksums` are those of inputs, by their paths, which they must still have when a run begins. The stages
+    of the `latest` case are kept, since a run asks for them many times.
     """
 
     site: Site
@@ -62,6 +64,11 @@ class Composer(msgspec.Struct, frozen=True):
     study_inputs: tuple[Input, ...] = ()
     study_folder: Path = Path()
     checksums: Mapping[Path, str] = {}
+    latest: Latest[tuple[Stage, ...]] = msgspec.field(default_factory=Latest)
+
+    def __post_init__(self) -> None:
+        """Forget the stages of the composer of which this one is an altered copy."""
+        msgspec.structs.force_setattr(self, "latest", Latest())
 
     def hosts(self, case: Case) -> tuple[str, ...]:
         """Return the hosts on which the ranks of `case` start: the site's first nodes, or their pods.
@@ -126,6 +133,9 @@ class Composer(msgspec.Struct, frozen=True):
         In a parameter, ``{storage}`` means the storage path itself, because a parameter names an input. In a
         command, it means the attempt's own folder on the storage path.
         """
+        return self.latest.get(case, partial(self._find_stages, case))
+
+    def _find_stages(self, case: Case) -> tuple[Stage, ...]:
         requested = {
             name: value.replace("{storage}", "{storage_path}") if isinstance(value, str) else value
             for name, value in case.parameters.items()

@@ -12,6 +12,7 @@ import msgspec
 from tare.core import log
 from tare.core.case import Case
 from tare.core.clock import SteadyClock
+from tare.core.job import Ready, Remove
 from tare.core.log import fields
 from tare.core.telemetry import Epoch, Group, Host, SettleHeld, Span, TelemetrySession, TelemetrySource
 from tare.core.telemetry_options import TelemetryOptions
@@ -58,12 +59,14 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
         span = Span(hosts={}, epochs=(), interface=network.interface if network else None)
         watch = partial(self.source.watch, hosts, work, period_s)
         with ExitStack() as stack:
-            yield _SampledRecord(
+            record = _SampledRecord(
                 lambda group: stack.enter_context(watch(group)),
                 span,
                 frozenset(ranks if site.agent else ()),
                 partial(self.settle, work),
             )
+            stack.callback(record.remove_group)
+            yield record
 
     @contextmanager
     def _count_packets(self, composer: Composer, case: Case, work: Path) -> Iterator[None]:
@@ -80,11 +83,16 @@ class Telemetry(msgspec.Struct, frozen=True, kw_only=True):
 class TelemetryRecord:
     """The telemetry of one attempt. This one is empty: the attempt is not sampled."""
 
-    def stage_began(self, name: str, group: Group | None) -> None:
-        """Record that the stage `name` begins now, and sample the control group of its programs."""
+    def stage_begins(self, name: str, group: Group | None) -> Ready:
+        """Have the first sample taken of the stage `name`, and the control group of its programs followed.
 
-    def stage_ended(self, name: str, *, is_last: bool) -> None:
-        """Record that the stage `name` has ended, and sample its group a last time."""
+        Return a function that waits for that sample, and records that the stage begins then.
+        """
+        return lambda: None
+
+    def stage_ended(self, remove: Remove, *, name: str, is_last: bool) -> None:
+        """Record that the stage `name` has ended, and sample its group a last time; then `remove` that."""
+        remove()
 
     def figures(self) -> dict[str, float]:
         """Store the recordings after the attempt has ended; return the figures of its nodes, by name."""
@@ -109,18 +117,36 @@ class _SampledRecord(TelemetryRecord):
         self._epochs: list[Epoch] = []
         self._clock = SteadyClock()
         self._began_at = 0.0
+        self._remove: Remove = lambda: None
 
-    def stage_began(self, name: str, group: Group | None) -> None:
+    def stage_begins(self, name: str, group: Group | None) -> Ready:
         if self._session is None:
             self._session = self._watch(group)
         else:
             self._session.stage_began(name, group)
         self._began_at = self._clock()
+        return self._begin
 
-    def stage_ended(self, name: str, *, is_last: bool) -> None:
+    def _begin(self) -> None:
+        if self._session is not None:
+            self._session.await_samples()
+        self._began_at = self._clock()
+
+    def stage_ended(self, remove: Remove, *, name: str, is_last: bool) -> None:
+        self._remove = remove
         if self._session is not None:
             self._epochs.append(Epoch(name, self._began_at, self._clock()))
             self._session.stage_ended(name, is_last=is_last)  # what follows is no part of it
+        if not is_last:
+            self.remove_group()
+
+    def remove_group(self) -> None:
+        """Remove the group of the stage that has ended, once it was sampled a last time."""
+        try:
+            if self._session is not None:
+                self._session.await_samples()
+        finally:
+            self._remove()
 
     def figures(self) -> dict[str, float]:
         if self._session is None:

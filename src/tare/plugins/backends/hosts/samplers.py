@@ -254,6 +254,7 @@ class _Watch:
     def __init__(self, samplers: Mapping[str | None, _Sampler], faults: Mapping[str | None, str]) -> None:
         self._samplers = dict(samplers)
         self._faults = dict(faults)
+        self._asked_at: dict[str | None, float] = {}
         self._clocks: dict[str | None, list[_Reply]] = {host: [] for host in samplers}
         self._held: dict[str, bytes] = {}
         self._clock = SteadyClock()
@@ -265,7 +266,7 @@ class _Watch:
         Other hosts write from the beginning, so that one that cannot write is known at once, however short
         the run is.
         """
-        self._ask(
+        self._send(
             lambda host: [
                 "hold" if host is None else "begin",
                 files[host],
@@ -276,17 +277,18 @@ class _Watch:
 
     def stage_began(self, name: str, group: Group | None) -> None:
         """Have each sampler take a sample now (see core.telemetry.TelemetrySession)."""
-        self._ask(lambda host: ["mark", name, *_folder(group, host)])
+        self._send(lambda host: ["mark", name, *_folder(group, host)])
 
     def stage_ended(self, name: str, *, is_last: bool) -> None:
         """Have each sampler take a sample now (see core.telemetry.TelemetrySession)."""
         self._is_ended = is_last
-        self._ask(lambda host: ["end" if is_last else "mark", end_mark(name)])
+        self._send(lambda host: ["end" if is_last else "mark", end_mark(name)])
 
     def end(self) -> None:
         """Have each sampler take its last sample, unless that of the end of a stage was its last."""
         if not self._is_ended:
-            self._ask(lambda host: ["end"])
+            self._send(lambda host: ["end"])
+        self.await_samples()
 
     def hosts(self) -> dict[str, Host]:
         """Return each host with the offset of its clock, computed from its quickest answer."""
@@ -311,13 +313,19 @@ class _Watch:
             fault=fault,
         )
 
-    def _ask(self, command: Callable[[str | None], Sequence[str]]) -> None:
-        """Send each host its command, then wait for all answers. A host that does not answer is given up."""
-        asked_at: dict[str | None, float] = {}
+    def _send(self, command: Callable[[str | None], Sequence[str]]) -> None:
+        """Send each host its command, once all have answered the one before."""
+        self.await_samples()
         for host, sampler in self._samplers.items():
             if host not in self._faults:
-                asked_at[host] = self._clock()
+                self._asked_at[host] = self._clock()
                 sampler.ask(command(host))
+
+    def await_samples(self) -> None:
+        """Wait for all answers. A host that does not answer is given up."""
+        if not self._asked_at:
+            return
+        asked_at, self._asked_at = self._asked_at, {}
         for host, answer in _receive_answers({host: self._samplers[host] for host in asked_at}, _ANSWER_S):
             if answer.fault:
                 self._faults[host] = f"its sampler could not record: {answer.fault}"

@@ -20,7 +20,7 @@ import msgspec
 from tare.core import log
 from tare.core.errors import STORAGE_FAULTS, BackendError
 from tare.core.interrupts import interrupts_deferred
-from tare.core.job import Exit, Job
+from tare.core.job import Exit, Job, Ready
 from tare.core.log import fields
 from tare.core.safe_folder import SafeFolder
 from tare.plugins.backends.hosts.commands import HostCommands, read_here, run_here
@@ -151,19 +151,20 @@ class ProcessBackend:
     def _run(self, job: Job, argv: Sequence[str]) -> Exit:
         """Run `argv` on this machine for `job`, and end every process of the job that is left."""
         group = control_groups.make(job.label, self._groups)
+        remove = group.remove if group is not None else _nothing
         try:
-            job.on_begin(group.path if group else None)
-            ended = self._run_in(group, job, argv)
-            job.on_end()
-        finally:
-            if group is not None:
-                group.remove()
+            ready = job.on_begin(group.path if group else None)
+            ended = self._run_in(group, job, argv, ready)
+            job.on_end(remove)
+        except BaseException:
+            remove()
+            raise
         return ended
 
-    def _run_in(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> Exit:
+    def _run_in(self, group: ControlGroup | None, job: Job, argv: Sequence[str], ready: Ready) -> Exit:
         try:
             bound = bound_in(job.folder)
-            process = self._begin(group, job, argv)
+            process = self._begin(group, job, argv, ready)
         except OSError as error:
             process_labels.end_labelled(job.label)  # what started it may have ended meanwhile
             if group is not None:
@@ -177,13 +178,17 @@ class ProcessBackend:
             cut(job.folder, (job.stdout, job.stderr))
         return ended
 
-    def _begin(self, group: ControlGroup | None, job: Job, argv: Sequence[str]) -> StartedJob:
+    def _begin(self, group: ControlGroup | None, job: Job, argv: Sequence[str], ready: Ready) -> StartedJob:
         """Start a job's first process. Raises OSError if it cannot be started."""
         process: StartedJob | None = None
         try:
-            with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
-                process = self._start(job, argv, group)
-                self._orphans.begin(process.pid, job.label, job.folder)
+            with ExitStack() as opened:
+                outputs = _output(job.folder, job.stdout, opened), _output(job.folder, job.stderr, opened)
+                start = self._start_of(job, argv, outputs, group)
+                ready()
+                with interrupts_deferred():  # an interrupt during Python's own fork(2) handlers is lost
+                    process = self._spawner.start(start)
+                    self._orphans.begin(process.pid, job.label, job.folder)
         except BaseException:
             if process is not None:
                 self._give_up(process, group, job)
@@ -314,20 +319,18 @@ class ProcessBackend:
             if parsed is not None and sessions.is_gone(label, campaign):
                 self.clean(str(parsed.session))
 
-    def _start(self, job: Job, argv: Sequence[str], group: ControlGroup | None) -> StartedJob:
+    def _start_of(
+        self, job: Job, argv: Sequence[str], outputs: tuple[int, int], group: ControlGroup | None
+    ) -> Start:
         is_boosted = self._boosts and self._reach.folder is None  # with ssh, only ssh itself would be boosted
-        with ExitStack() as opened:
-            outputs = _output(job.folder, job.stdout, opened), _output(job.folder, job.stderr, opened)
-            return self._spawner.start(
-                Start(
-                    argv=argv,
-                    cwd=job.folder,
-                    env={**job.invocation.env, process_labels.VARIABLE: job.label},
-                    outputs=outputs,
-                    group=group,
-                    nice=priority.BOOST if is_boosted else None,
-                )
-            )
+        return Start(
+            argv=argv,
+            cwd=job.folder,
+            env={**job.invocation.env, process_labels.VARIABLE: job.label},
+            outputs=outputs,
+            group=group,
+            nice=priority.BOOST if is_boosted else None,
+        )
 
     def _end(self, process: StartedJob, job: Job) -> None:
         """Send SIGTERM to the job's processes, then kill every process that carries its label."""
@@ -373,6 +376,10 @@ class ProcessBackend:
         """
         folder = self._reach.folder
         return folder is not None and str(folder) in command_of(pid)
+
+
+def _nothing() -> None:
+    pass
 
 
 def _not_started(job: Job, error: OSError) -> Exit:
