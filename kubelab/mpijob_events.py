@@ -10,6 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from kubelab.mpijob import API_VERSION, Doc, MpiJob
+from tare.core.decoding import decode_json
 from tare.plugins.backends.kubernetes.api.cluster import EVENTS, Cluster
 
 SOURCE = "mpi-job-controller"
@@ -52,7 +53,7 @@ class Recorder:
         self._wait()
         if known is None:
             path = f"/api/v1/namespaces/{meta.namespace}/events"
-            made = msgspec.json.decode(self._cluster.post(path, _event(job, said)), type=_Made)
+            made = decode_json(self._cluster.post(path, _event(job, said)), type=_Made)
             name, n_times = made.metadata.name, 1
         else:
             name, n_times = known[0], known[1] + 1

@@ -36,6 +36,7 @@ from kubelab.mpijob import (
 )
 from kubelab.mpijob_events import Recorder, Said, now
 from kubelab.mpijob_status import Launcher, Pod, begun, told
+from tare.core.decoding import decode_json
 from tare.plugins.backends.kubernetes.api.cluster import (
     CONFIG_MAPS,
     JOBS,
@@ -141,7 +142,7 @@ class MpiOperator:
         """Record an object; return the key of its job, or None where the object cannot be read."""
         if resource.plural == MPI_JOBS.plural:
             try:
-                job = msgspec.json.decode(content, type=MpiJob)
+                job = decode_json(content, type=MpiJob)
             except msgspec.ValidationError:  # the API's schema accepts it, the real operator does not
                 return None
             key = job.metadata.key
@@ -150,11 +151,11 @@ class MpiOperator:
                 self._discovered.pop(key, None)
                 self._recorder.forget(job.metadata.uid)
         elif resource.plural == JOBS.plural:
-            launcher = msgspec.json.decode(content, type=Launcher)
+            launcher = decode_json(content, type=Launcher)
             key = launcher.metadata.job
             _keep(self._seen.launchers, key, launcher, is_deleted=is_deleted)
         else:
-            pod = msgspec.json.decode(content, type=Pod)
+            pod = decode_json(content, type=Pod)
             key = pod.metadata.job
             _keep(self._seen.pods.setdefault(key, {}), pod.metadata.name, pod, is_deleted=is_deleted)
         return key
@@ -323,10 +324,10 @@ class MpiOperator:
                 return False
             raise
         if plural == PODS.plural:  # a watch may have reported a newer state already
-            pod = msgspec.json.decode(answer, type=Pod)
+            pod = decode_json(answer, type=Pod)
             self._seen.pods.setdefault(pod.metadata.job, {}).setdefault(pod.metadata.name, pod)
         elif plural == JOBS.plural:
-            launcher = msgspec.json.decode(answer, type=Launcher)
+            launcher = decode_json(answer, type=Launcher)
             self._seen.launchers.setdefault(launcher.metadata.job, launcher)
         else:  # the real operator watches these, as it does pods and Jobs
             self._due.add(job.metadata.key)

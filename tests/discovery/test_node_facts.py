@@ -80,6 +80,20 @@ def test_an_mpicc_counts_only_with_the_compiler_that_it_calls(
     assert {one.prefix: one.programs for one in found.mpis}[str(tmp_path)] == expected
 
 
+def test_an_mpi_that_has_no_mpirun_is_found_by_its_hydra(tmp_path: Path) -> None:
+    """As Intel MPI in a slim image."""
+    version = "Intel(R) MPI Library for Linux* OS, Version 2021.16 Build 20250513"
+    write_program(tmp_path / "bin/mpiexec.hydra", f"echo '{version}'")
+    write_program(tmp_path / "bin/IMB-MPI1", "exit 1")
+    script = probe_script(node="me", prefixes=[str(tmp_path)])
+    answer = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False).stdout
+    found = read_node(answer, {str(tmp_path): "in the image"})
+    assert found is not None
+    one = next(one for one in found.mpis if one.prefix == str(tmp_path))
+    assert (one.family, one.version, one.launcher) == ("Intel MPI", "2021.16", "intelmpi")
+    assert one.programs == ("IMB-MPI1",)
+
+
 def test_an_mpirun_that_is_a_script_of_the_site_is_found_where_it_is(tmp_path: Path) -> None:
     """It asks for input, and finds none; in no folder called bin, it has no prefix."""
     scripts, compilers = tmp_path / "wrappers", tmp_path / "mpi/bin"

@@ -10,6 +10,7 @@ from typing import Annotated
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON
 from tare.core.safe_folder import SafeFolder
 
@@ -51,7 +52,7 @@ def read(folder: Path, *names: str) -> dict[str, Counted]:
     """
     try:
         os.lstat(os.path.join(folder, *names, STORED))  # noqa: PTH118  # most of 10,000 have none
-        return msgspec.json.decode(SafeFolder(folder, *names, STORED).read(), type=dict[str, Counted])
+        return decode_json(SafeFolder(folder, *names, STORED).read(), type=dict[str, Counted])
     except FileNotFoundError:
         return {}
     except OSError as error:

@@ -16,6 +16,7 @@ from typing import Annotated
 import msgspec
 
 from tare.core.counting import count
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, UnreadableFile
 from tare.core.safe_folder import SafeFolder
 
@@ -154,7 +155,7 @@ def read(folder: Path) -> Profile | str:
 def parse(content: bytes) -> Profile | str:
     """Return the profile in `content`, or the reason why it is none."""
     try:
-        found = msgspec.json.decode(content, type=Profile)
+        found = decode_json(content, type=Profile)
     except NOT_JSON as error:
         return f"no profile, because {STORED} is damaged: {error}"
     fault = next(_faults(found), "")

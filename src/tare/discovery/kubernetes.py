@@ -7,6 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, BackendError
 from tare.discovery.commands import Report
 from tare.discovery.kubernetes_facts import (
@@ -117,7 +118,7 @@ def find_kubernetes(cluster: Cluster, context: Context, report: Report) -> Kuber
     """Return what is found; what may not be read is reported. Raises BackendError without an API server."""
     namespace = cluster.namespace
     try:
-        version = msgspec.json.decode(cluster.version(), type=_Version).git_version
+        version = decode_json(cluster.version(), type=_Version).git_version
     except NOT_JSON as error:
         raise BackendError(f"the API server does not say its version: {error}") from error
     ask = _Asker(cluster, report)
@@ -188,7 +189,7 @@ def _attachments(ask: _Asker, namespace: str) -> Iterator[AttachmentFacts]:
 def _plugin(config: str) -> _Plugin:
     """Return the first plug-in of a CNI configuration; an empty one where the text is none."""
     try:
-        found = msgspec.json.decode(config, type=_Plugin)
+        found = decode_json(config, type=_Plugin)
     except NOT_JSON:
         return _Plugin()
     return found.plugins[0] if found.plugins else found
@@ -238,7 +239,7 @@ def _pod_security(cluster: Cluster) -> str:
     """Return the level that the namespace's label enforces; empty if there is none, or it may not be read."""
     try:
         content = cluster.get(NAMESPACES, cluster.namespace)
-        labels = msgspec.json.decode(content, type=_Object).metadata.labels if content else {}
+        labels = decode_json(content, type=_Object).metadata.labels if content else {}
     except (BackendError, *NOT_JSON):
         return ""
     return labels.get(_SECURITY, "")

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import msgspec
 
+from tare.core.decoding import convert
 from tare.core.errors import UsageError
 from tare.discovery.commands import Report
 from tare.discovery.kubernetes_facts import Context
@@ -54,7 +55,7 @@ def find_contexts(env: Mapping[str, str], home: Path, report: Report) -> tuple[C
 
 def _read(path: Path, report: Report) -> _Config:
     try:
-        return msgspec.convert(read_document(path) or {}, _Config)
+        return convert(read_document(path) or {}, _Config)
     except UsageError as error:
         report(f"contexts of {path}: {error}")
     except msgspec.ValidationError as error:

@@ -59,11 +59,13 @@ for name in apptainer singularity podman docker ch-run sarus enroot udocker shif
 done
 launchers=$(command -v mpirun)
 { printf '%s\n' "$prefixes"; printf '%s\n' "${launchers%/bin/mpirun}"; } | while read -r prefix; do
-  if [ -z "$prefix" ] || [ ! -x "$prefix/bin/mpirun" ]; then continue; fi
+  launcher=$prefix/bin/mpirun
+  [ -x "$launcher" ] || launcher=$prefix/bin/mpiexec.hydra # a slim image has no other
+  if [ -z "$prefix" ] || [ ! -x "$launcher" ]; then continue; fi
   record "mpi $prefix"
   (
     export PATH="$prefix/bin:$PATH" LD_LIBRARY_PATH="$prefix/lib${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" I_MPI_ROOT="$prefix"
-    limit "$prefix/bin/mpirun" --version 2>&1 </dev/null | head -5
+    limit "$launcher" --version 2>&1 </dev/null | head -5
   )
 done
 case $launchers in # a script of the site, which starts the mpirun of an MPI

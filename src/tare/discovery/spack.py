@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.visible_text import said_line
 from tare.discovery.facts import Mpi, SpackFacts
 from tare.discovery.mpi import open_mpi_launcher
@@ -101,7 +102,7 @@ def _packages(text: str) -> tuple[list[_Package], list[str]]:
         return [], []
     begin = text.find("[")
     try:
-        entries = msgspec.json.decode(text[max(begin, 0) :], type=list[msgspec.Raw])
+        entries = decode_json(text[max(begin, 0) :], type=list[msgspec.Raw])
     except msgspec.DecodeError:
         return [], [f"`spack find --json` says {said_line(text, 200)}"]
     found = {one.spec: one for entry in entries if (one := _package(entry))}
@@ -113,7 +114,7 @@ def _packages(text: str) -> tuple[list[_Package], list[str]]:
 def _package(entry: msgspec.Raw) -> _Package | None:
     """Return one package; None for one of another form, or of a name that nobody asked for."""
     try:
-        one = msgspec.json.decode(entry, type=_Package)
+        one = decode_json(entry, type=_Package)
     except msgspec.DecodeError:
         return None
     is_safe = _VERSION.fullmatch(one.version) and _HASH.fullmatch(one.hash)

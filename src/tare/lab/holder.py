@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import LabError, TareError
 from tare.core.site import LAB_STORAGE, LabSpec
 from tare.lab import namespaces, state
@@ -45,7 +46,7 @@ class Report(msgspec.Struct, frozen=True, omit_defaults=True):
 def main() -> int:
     """Run the keeper until the lab has ended; return its exit code."""
     folder = Path(sys.argv[1])
-    request = msgspec.json.decode(sys.stdin.buffer.readline(), type=Request)
+    request = decode_json(sys.stdin.buffer.readline(), type=Request)
     if not request.is_owned and os.fork() != 0:
         return 0  # the daemon's parent ends; its starter waits for that
     try:
@@ -73,7 +74,7 @@ def _start_holder(request: Request, folder: Path) -> int:
     os.close(writing)
     with os.fdopen(reading, "rb") as pipe:
         line = pipe.readline()
-    report = msgspec.json.decode(line, type=Report) if line else Report(error="its holder was killed")
+    report = decode_json(line, type=Report) if line else Report(error="its holder was killed")
     if report.error:
         os.waitpid(pid, 0)
         raise LabError(report.error)

@@ -17,6 +17,7 @@ from typing import IO, NoReturn, cast
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import LabError, UsageError
 from tare.core.site import LabSpec
 from tare.lab import containers, docker, state, storage
@@ -279,7 +280,7 @@ def _launch(request: Request, folder: Path) -> subprocess.Popen[bytes] | None:
                 f"its holder ended: {log_text}" if ready else f"it took longer than {_START_TIMEOUT_S:g} s"
             )
             raise LabError(f"the lab cannot be built: {reason}")
-        report = msgspec.json.decode(line, type=Report)
+        report = decode_json(line, type=Report)
         if report.error:
             raise LabError(f"the lab cannot be built: {report.error}")
     if request.is_owned:

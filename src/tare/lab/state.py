@@ -18,6 +18,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, LabError, UsageError
 from tare.core.site import LabSpec
 
@@ -124,7 +125,7 @@ def folder_of(base: Path, name: str) -> Path:
 def read(folder: Path) -> Record | None:
     """Return the record in `folder`; None if there is none, or it cannot be read."""
     try:
-        return msgspec.json.decode((folder / "lab.json").read_bytes(), type=Record)
+        return decode_json((folder / "lab.json").read_bytes(), type=Record)
     except (OSError, *NOT_JSON):
         return None
 

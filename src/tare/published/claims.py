@@ -19,6 +19,7 @@ import numpy as np
 
 from tare.core.campaign import Campaign
 from tare.core.counting import count
+from tare.core.decoding import convert
 from tare.core.margins import is_beyond, is_within
 from tare.core.values import Scalar, Settings
 from tare.published.runs import as_campaign
@@ -134,7 +135,7 @@ class _ClaimsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 def read_claims() -> tuple[Claim, ...]:
     """Return every claim in the order of the file, including those without figures in a table."""
     text = (DATA / "claims.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text), _ClaimsFile).claims
+    return convert(tomllib.loads(text), _ClaimsFile).claims
 
 
 def judge_claims(table: str | None = None) -> list[ClaimFinding]:

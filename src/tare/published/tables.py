@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.core.decoding import convert
 from tare.core.errors import InfrastructureError, UsageError, name_cure
 from tare.core.values import Scalar
 from tare.core.workload import Better
@@ -135,7 +136,7 @@ def _verified(path: Path, sha256: str) -> str:
 
 def _index() -> dict[str, Mapped]:
     text = (DATA / "index.toml").read_text(encoding="utf-8")
-    return msgspec.convert(tomllib.loads(text, parse_float=Decimal), dict[str, Mapped])
+    return convert(tomllib.loads(text, parse_float=Decimal), dict[str, Mapped])
 
 
 def _figures(mapped: Mapped, lines: list[str]) -> Iterator[Figure]:

@@ -15,6 +15,7 @@ import msgspec
 
 from tare.core.attempt import Attempt
 from tare.core.counting import count
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, UnreadableFile
 from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
@@ -112,7 +113,7 @@ def read_commands(folder: SafeFolder, pseudonyms: Pseudonyms = NO_PSEUDONYMS) ->
     """
     try:
         data = (folder / _COMMANDS).read(_MOST_COMMAND_BYTES)
-        found = msgspec.json.decode(data, type=list[Command])
+        found = decode_json(data, type=list[Command])
     except UnreadableFile:
         raise
     except (OSError, *NOT_JSON):

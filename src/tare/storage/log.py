@@ -20,6 +20,7 @@ import msgspec
 
 from tare.core import log
 from tare.core.counting import count
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON
 from tare.core.pseudonyms import NO_PSEUDONYMS, Pseudonyms
 from tare.core.safe_folder import SafeFolder
@@ -180,7 +181,7 @@ def read_log(folder: Path, *, level: str = "debug", since: float = 0.0) -> Log:
         file = SafeFolder(folder, name)
         for line in file.read(_MOST_READ).splitlines() if file.exists() else ():
             try:
-                entry = msgspec.json.decode(line, type=Entry)
+                entry = decode_json(line, type=Entry)
             except NOT_JSON:
                 n_damaged += 1
                 continue

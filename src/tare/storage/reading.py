@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import TypeVar
 
-import msgspec
-
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, STORAGE_FAULTS, CampaignError
 from tare.core.safe_folder import SafeFolder
 
@@ -18,7 +17,7 @@ def read_json(file: SafeFolder, kind: type[T], cure: str) -> T | None:
     Raises CampaignError, with `cure`, where the file cannot be read or holds something else.
     """
     try:
-        return msgspec.json.decode(file.read(), type=kind)
+        return decode_json(file.read(), type=kind)
     except FileNotFoundError:
         return None
     except OSError as error:

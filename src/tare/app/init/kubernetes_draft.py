@@ -13,6 +13,7 @@ import msgspec
 
 from tare.app.init.mpis import named_mpis
 from tare.app.init.site_draft import Block, NetworkDraft, PlatformDraft, SiteDraft, Stated
+from tare.core.decoding import convert
 from tare.discovery.facts import NodeFacts
 from tare.discovery.kubernetes_facts import AttachmentFacts, ClaimFacts, KubernetesFacts, NodeGroup
 from tare.discovery.ranges import as_ranges
@@ -131,9 +132,9 @@ def with_places(options: KubernetesOptions, facts: KubernetesFacts) -> Kubernete
     values = {key: one.value for key, one in _places(facts.groups[0], facts)} if facts.groups else {}
     return msgspec.structs.replace(
         options,
-        nodes=msgspec.convert(values.get("nodes", ()), tuple[str, ...]),
-        node_selector=msgspec.convert(values.get("node_selector", {}), dict[str, str]),
-        tolerations=msgspec.convert(values.get("tolerations", ()), tuple[Toleration, ...]),
+        nodes=convert(values.get("nodes", ()), tuple[str, ...]),
+        node_selector=convert(values.get("node_selector", {}), dict[str, str]),
+        tolerations=convert(values.get("tolerations", ()), tuple[Toleration, ...]),
     )
 
 

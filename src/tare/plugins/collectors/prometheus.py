@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON
 from tare.plugins.collectors.sysstat import Reading
 
@@ -54,7 +55,7 @@ def read_range(answer: bytes, figure: str, host_label: str, step_s: float) -> li
     series, because none of them can represent the host.
     """
     try:
-        found = msgspec.json.decode(answer, type=_Answer)
+        found = decode_json(answer, type=_Answer)
     except NOT_JSON as error:
         raise RefusedQuery(f"this is no answer of Prometheus: {error}") from error
     if found.status != "success" or found.data is None:

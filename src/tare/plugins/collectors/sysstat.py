@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON
 
 _KB, _SECTOR = 1024.0, 512.0
@@ -120,7 +121,7 @@ class _File(msgspec.Struct):
 
 def _read_json(text: str, interface: str | None, utc_offset_s: float) -> Iterator[Reading]:
     try:
-        file = msgspec.json.decode(text.encode(), type=_File)
+        file = decode_json(text.encode(), type=_File)
     except NOT_JSON as error:
         raise UnreadableSysstat(f"not what sadf -j writes: {error}") from error
     for host in file.sysstat.hosts:

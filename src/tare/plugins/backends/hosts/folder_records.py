@@ -15,6 +15,8 @@ from typing import ClassVar, Self
 
 import msgspec
 
+from tare.core.decoding import decode_json
+
 
 class FolderRecord(msgspec.Struct, frozen=True, kw_only=True):
     """The folder `path` on hosts for the job of this label; `agent` reaches the hosts."""
@@ -36,7 +38,7 @@ class FolderRecord(msgspec.Struct, frozen=True, kw_only=True):
         found = []
         for path in records_folder(cls.kind).glob("*.json"):
             with contextlib.suppress(OSError, msgspec.DecodeError):  # half written, or deleted meanwhile
-                found.append((msgspec.json.decode(path.read_bytes(), type=cls), path.lstat().st_uid))
+                found.append((decode_json(path.read_bytes(), type=cls), path.lstat().st_uid))
         return sorted(found, key=lambda one: one[0].label)
 
     def write(self) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, BackendError, UsageError
 from tare.plugins.backends.psij.options import SAFE
 from tare.plugins.backends.psij.systems import Executor
@@ -77,7 +78,7 @@ class Register:
                 status = path.lstat()
                 if not stat.S_ISREG(status.st_mode) or status.st_uid != os.geteuid():
                     continue
-                found[path.name] = msgspec.json.decode(path.read_bytes(), type=Entry)
+                found[path.name] = decode_json(path.read_bytes(), type=Entry)
         return found
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, CampaignError
 from tare.core.packets import STORED, Counted
 from tare.core.safe_folder import SafeFolder
@@ -47,7 +48,7 @@ def read_counts(text: str, cure: str = "") -> Counted:
     """
     for line in reversed(text.splitlines()):
         with contextlib.suppress(*NOT_JSON):
-            report = msgspec.json.decode(line.encode(), type=_Line)
+            report = decode_json(line.encode(), type=_Line)
             if report.is_refused:
                 return Counted(fault=f"{_REFUSED}: {cure}" if cure else _REFUSED)
             return report.counted if report.is_over else msgspec.structs.replace(report.counted, fault=_CUT)

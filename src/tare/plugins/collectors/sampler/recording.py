@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON
 from tare.core.safe_folder import SafeFolder
 from tare.core.telemetry import Host, Span
@@ -133,7 +134,7 @@ def read(folder: SafeFolder) -> Recording | None:
     hosts = tuple(one for one in parts if one is not None)
     span = None
     if (folder / STORED).exists():
-        span = msgspec.json.decode(_stored_lines(folder)[0], type=Span)
+        span = decode_json(_stored_lines(folder)[0], type=Span)
     return Recording(hosts=hosts, span=span) if hosts else None
 
 
@@ -147,7 +148,7 @@ def _parts(folder: SafeFolder) -> Iterator[tuple[str, list[bytes]]]:
         if line.startswith(b'{"host":'):
             if host:
                 yield host, lines
-            host, lines = msgspec.json.decode(line, type=_Opening).host, []
+            host, lines = decode_json(line, type=_Opening).host, []
         else:
             lines.append(line)
     if host:
@@ -178,7 +179,7 @@ def _read_host(host: str, lines: list[bytes]) -> HostRecording | None:
     Return None if the host wrote nothing or its first line is damaged.
     """
     try:
-        head = msgspec.json.decode(lines[0], type=Head)
+        head = decode_json(lines[0], type=Head)
     except (IndexError, *NOT_JSON):
         return None
     known: dict[str, list[str]] = {}
@@ -199,16 +200,15 @@ def _read_host(host: str, lines: list[bytes]) -> HostRecording | None:
 def _decoded(lines: list[bytes]) -> Iterable[_Line]:
     """Return the lines before the first damaged one. Without damage, all lines are decoded at once."""
     try:
-        return msgspec.json.Decoder(list[_Line]).decode(b"[" + b",".join(lines) + b"]")
+        return decode_json(b"[" + b",".join(lines) + b"]", type=list[_Line])
     except NOT_JSON:
         return _decoded_one_by_one(lines)
 
 
 def _decoded_one_by_one(lines: list[bytes]) -> Iterator[_Line]:
-    decoder = msgspec.json.Decoder(_Line)
     for line in lines:
         try:
-            yield decoder.decode(line)
+            yield decode_json(line, type=_Line)
         except NOT_JSON:
             return
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, BackendError, UsageError
 from tare.plugins.backends.kubernetes.api.connection import (
     TIMEOUT_S,
@@ -368,7 +369,7 @@ def _of_kubelet(outage: Outage) -> BackendError:
 def decoded(content: bytes | msgspec.Raw, kind: type[_Kind]) -> _Kind:
     """Return an object as `kind`. Raises BackendError if it has another form, such as a null for labels."""
     try:
-        return msgspec.json.decode(content, type=kind)
+        return decode_json(content, type=kind)
     except NOT_JSON as error:
         raise BackendError(
             f"the API server sent an object in a form that Tare does not know: {error}"
@@ -377,7 +378,7 @@ def decoded(content: bytes | msgspec.Raw, kind: type[_Kind]) -> _Kind:
 
 def _page(content: bytes) -> _List:
     try:
-        return msgspec.json.decode(content, type=_List)
+        return decode_json(content, type=_List)
     except NOT_JSON as error:
         raise Outage(f"the API server answers with what is no list: {error}") from error
 

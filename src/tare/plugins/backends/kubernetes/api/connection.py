@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from tare.core import log
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, BackendError, UsageError
 from tare.core.log import fields
 from tare.plugins.backends.kubernetes.api import proxy_pages
@@ -241,7 +242,7 @@ class Connection:
 
     def _failure(self, status: int, content: bytes, retry_after_s: float) -> BackendError:
         try:
-            answer = msgspec.json.decode(content, type=_Status)
+            answer = decode_json(content, type=_Status)
         except NOT_JSON:
             answer = _Status(message=content[:200].decode(errors="replace"))
         message = answer.message

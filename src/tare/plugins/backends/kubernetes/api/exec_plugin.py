@@ -18,6 +18,7 @@ from pathlib import Path
 import httpx2
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.user_files import read_given
 from tare.plugins.backends.kubernetes.api.kubeconfig import ClusterEntry, PlugIn
 
@@ -61,7 +62,7 @@ class PlugInAuth(httpx2.Auth):
             self._plug_in.interactive_mode != "Never" and sys.stdin is not None and sys.stdin.isatty()
         )
         try:
-            found = msgspec.json.decode(self._run(is_interactive=is_interactive), type=_Answer).status
+            found = decode_json(self._run(is_interactive=is_interactive), type=_Answer).status
         except msgspec.DecodeError as error:
             raise ValueError(f"{self._plug_in.command} printed no credentials: {error}") from error
         if not found.token and not found.client_certificate_data:

@@ -13,6 +13,7 @@ from typing import TypeVar
 import msgspec
 import yaml
 
+from tare.core.decoding import convert
 from tare.core.errors import UsageError
 from tare.core.user_files import read_given
 
@@ -159,7 +160,7 @@ def _find(
         for one in _items(document, kind):
             if str(one.get("name")) == name:
                 try:
-                    return msgspec.convert(_absolute(one.get(kind[:-1]) or {}, path.parent), form)
+                    return convert(_absolute(one.get(kind[:-1]) or {}, path.parent), form)
                 except msgspec.ValidationError as error:
                     raise UsageError(f"{path}: {kind[:-1]} {name!r}: {error}") from error
     return None

@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, BackendError
 from tare.plugins.backends.kubernetes.api.cluster import Cluster, Gone, Outage, Refusal, Resource
 from tare.plugins.backends.kubernetes.objects.observed import SeenMeta
@@ -117,8 +118,8 @@ class ObjectWatch(threading.Thread):
 
     def _take(self, line: bytes) -> None:
         try:
-            event = msgspec.json.decode(line, type=_Event)
-            seen = msgspec.json.decode(event.object, type=_Versioned)
+            event = decode_json(line, type=_Event)
+            seen = decode_json(event.object, type=_Versioned)
         except NOT_JSON as error:  # a line that was cut with its connection
             raise Outage(f"the API server sent half a line: {error}") from error
         if event.type == "ERROR":

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON
 from tare.plugins.backends.kubernetes.api.cluster import Cluster, Refusal
 from tare.plugins.backends.kubernetes.manifests.pods import identity, privileges
@@ -63,7 +64,7 @@ def admission(cluster: Cluster, options: KubernetesOptions, *, is_host: bool = F
     except Refusal as refusal:
         return Admission(refusal=str(refusal))
     try:
-        annotations = msgspec.json.decode(content, type=SeenPod).metadata.annotations
+        annotations = decode_json(content, type=SeenPod).metadata.annotations
     except NOT_JSON:
         annotations = {}
     return Admission(constraint=annotations.get(SCC, ""))

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import msgspec
 
 from tare.core.checks import Finding
+from tare.core.decoding import decode_json
 from tare.core.errors import BackendError
 from tare.core.site import Network
 from tare.plugins.backends.kubernetes.api.cluster import (
@@ -65,7 +66,7 @@ def check_cluster(
     them. A platform that `has_mpi` needs the MPI Operator.
     """
     try:
-        version = msgspec.json.decode(cluster.version(), type=_Version).git_version
+        version = decode_json(cluster.version(), type=_Version).git_version
     except BackendError as error:
         cure = "mend kubeconfig or context, or log in again"
         yield Finding(name="API server", is_met=False, found=str(error), cure=cure)
@@ -140,7 +141,7 @@ def _check_claims(cluster: Cluster, options: KubernetesOptions) -> Iterator[Find
         if content is None:
             yield Finding(name=what, is_met=False, found="is not there", cure="make it, ReadWriteMany")
             continue
-        found = msgspec.json.decode(content, type=SeenClaim)
+        found = decode_json(content, type=SeenClaim)
         yield Finding(
             name=what,
             is_met=found.is_usable,
@@ -155,7 +156,7 @@ def _check_cpu_manager(cluster: Cluster) -> Finding:
     try:
         nodes = [one.metadata.name for one in cluster.read_all(NODES, SeenNode)]
         policies = [
-            msgspec.json.decode(content, type=_Configz).kubeletconfig.cpu_manager_policy
+            decode_json(content, type=_Configz).kubeletconfig.cpu_manager_policy
             for node in nodes[:3]
             if (content := cluster.get(NODES, f"{node}/proxy/configz")) is not None
         ]

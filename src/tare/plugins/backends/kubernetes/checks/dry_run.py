@@ -11,9 +11,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-import msgspec
-
 from tare.core.checks import Finding
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, BackendError
 from tare.plugins.backends.kubernetes.api.cluster import Cluster, Refusal
 from tare.plugins.backends.kubernetes.api.connection import MISSING_RIGHT
@@ -80,7 +79,7 @@ def _try_out(cluster: Cluster, what: str, manifest: Json) -> tuple[list[Finding]
         message = str(error)
         return [Finding(name=name, is_met=False, found=message, cure=_cure_of(message))], None
     try:
-        pod = msgspec.json.decode(content, type=SeenPod)
+        pod = decode_json(content, type=SeenPod)
     except NOT_JSON:
         pod = SeenPod()
     scc = pod.metadata.annotations.get(SCC, "")

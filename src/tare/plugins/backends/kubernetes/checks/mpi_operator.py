@@ -9,6 +9,7 @@ from itertools import pairwise
 import msgspec
 
 from tare.core.checks import Finding
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, BackendError
 from tare.plugins.backends.kubernetes.api.cluster import CRDS, DEPLOYMENTS, MPI_JOBS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.api.connection import MISSING_RIGHT
@@ -102,7 +103,7 @@ def read_operator(cluster: Cluster) -> Operator | None:
         return Operator(versions=("v2beta1",)) if cluster.serves(MPI_JOBS.group) else None
     if content is None:
         return None
-    spec = msgspec.json.decode(content, type=_Crd).spec
+    spec = decode_json(content, type=_Crd).spec
     versions = tuple(one.name for one in spec.versions if one.served)
     try:
         one = next(iter(cluster.read_everywhere(DEPLOYMENTS, _Deployment, _SELECTOR)), None)
@@ -129,7 +130,7 @@ def check_operator(
     """
     try:
         content = cluster.get(CRDS, "mpijobs.kubeflow.org")
-        found = msgspec.json.decode(content, type=_Crd) if content is not None else None
+        found = decode_json(content, type=_Crd) if content is not None else None
     except (BackendError, *NOT_JSON) as error:
         yield Finding(name=_NAME, is_met=None, found=str(error), cure="ask an administrator")
         return

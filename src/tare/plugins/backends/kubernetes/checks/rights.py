@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.plugins.backends.kubernetes.api.cluster import (
     CONFIG_MAPS,
     EVENTS,
@@ -78,4 +79,4 @@ def may(cluster: Cluster, namespace: str, right: Right) -> bool:
         "kind": "SelfSubjectAccessReview",
         "spec": {"resourceAttributes": attributes},
     }
-    return msgspec.json.decode(cluster.post(_REVIEWS, body), type=_Review).status.allowed
+    return decode_json(cluster.post(_REVIEWS, body), type=_Review).status.allowed

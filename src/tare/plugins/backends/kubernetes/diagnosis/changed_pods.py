@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.plugins.backends.kubernetes.manifests.rendering import Json, roles_of
 from tare.plugins.backends.kubernetes.objects import naming
 from tare.plugins.backends.kubernetes.objects.observed import SeenContainer, SeenPod
@@ -30,7 +31,7 @@ def asked_pods(documents: Iterable[Json]) -> dict[str, SeenPod]:
     """Return the pods of a task's manifests by their role, as far as Tare reads pods."""
     found = {}
     for role in roles_of(documents):
-        pod = msgspec.json.decode(msgspec.json.encode(role.pod), type=SeenPod)
+        pod = decode_json(msgspec.json.encode(role.pod), type=SeenPod)
         found[pod.role or role.name] = pod
     return found
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON
 from tare.plugins.backends.kubernetes.objects.created import Requirement
 from tare.plugins.backends.kubernetes.objects.observed import SeenPodSpec
@@ -41,7 +42,7 @@ def selects(pod: SeenPodSpec, labels: Mapping[str, str]) -> bool:
     if not pod.node_selector.items() <= labels.items():
         return False
     try:
-        affinity = msgspec.json.decode(pod.affinity, type=_Affinity | None)
+        affinity = decode_json(pod.affinity, type=_Affinity | None)
     except NOT_JSON:
         return True
     of_nodes = affinity.node_affinity if affinity else None

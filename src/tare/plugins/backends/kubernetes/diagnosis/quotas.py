@@ -14,6 +14,7 @@ import msgspec
 
 from tare.core.checks import Finding
 from tare.core.counting import count
+from tare.core.decoding import decode_json
 from tare.plugins.backends.kubernetes.api.cluster import QUOTAS, Cluster, Refusal
 from tare.plugins.backends.kubernetes.api.connection import MISSING_RIGHT
 from tare.plugins.backends.kubernetes.manifests.rendering import Json, roles_of
@@ -120,7 +121,7 @@ def never(message: str, job: Json) -> str:
     if match is None:
         return ""
     pods = [
-        (role.n_pods, msgspec.json.decode(msgspec.json.encode(role.spec), type=SeenPodSpec))
+        (role.n_pods, decode_json(msgspec.json.encode(role.spec), type=SeenPodSpec))
         for role in roles_of([job])
     ]
     needed, limited = demand(pods), _quantities(match["limited"])

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON
 from tare.core.pod_network import Addressing, Attachment, AttachmentKind
 from tare.core.site import Network
@@ -103,7 +104,7 @@ def device_requests(network: Network | None) -> dict[str, str]:
 def address_on(interface: str, status: str) -> str | None:
     """Return the first address of `interface` in Multus' report; None while there is none."""
     try:
-        found = msgspec.json.decode(status, type=list[_Status])
+        found = decode_json(status, type=list[_Status])
     except NOT_JSON:
         return None
     return next((one.ips[0] for one in found if one.interface == interface and one.ips), None)

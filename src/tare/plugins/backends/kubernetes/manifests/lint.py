@@ -11,8 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-import msgspec
-
+from tare.core.decoding import convert
 from tare.plugins.backends.kubernetes.manifests.attachments import REQUEST
 from tare.plugins.backends.kubernetes.objects.created import (
     AttachmentDefinition,
@@ -99,7 +98,7 @@ def _an(kind: str) -> str:
 
 def _read(document: Json) -> Manifest | None:
     known = _KINDS.get(kind_of(document))
-    return msgspec.convert(document, known) if known is not None else None
+    return convert(document, known) if known is not None else None
 
 
 def _lint_mpi_job(job: MpiJob, others: Sequence[Manifest | None]) -> list[Trap]:

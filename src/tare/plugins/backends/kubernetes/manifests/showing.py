@@ -10,6 +10,7 @@ import msgspec
 import yaml
 
 from tare.core.backend_plugin import CheckContext, PlannedTask
+from tare.core.decoding import convert
 from tare.core.scheduler import Task
 from tare.plugins.backends.kubernetes.manifests.lint import Trap, lint, lint_inputs, lint_merge, lint_products
 from tare.plugins.backends.kubernetes.manifests.rendering import Json, render, roles_of
@@ -59,7 +60,7 @@ def _uses_storage(task: Task) -> bool:
 
 def _mount_paths(documents: Sequence[Json]) -> set[str]:
     """Return where volumes are mounted in the pods of these objects, the site's patch included."""
-    pods = [msgspec.convert(role.spec, k8s.PodSpec) for role in roles_of(documents)]
+    pods = [convert(role.spec, k8s.PodSpec) for role in roles_of(documents)]
     return {mount.mount_path for pod in pods for one in pod.containers for mount in one.volume_mounts}
 
 

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.plugins.backends.kubernetes.objects.merging import Json
 
 
@@ -36,7 +37,7 @@ class Manifest(ApiObject, frozen=True, kw_only=True):
 
     def as_json(self) -> dict[str, Json]:
         """Return it as JSON for the API."""
-        fields = msgspec.json.decode(msgspec.json.encode(self), type=dict[str, Any])
+        fields = decode_json(msgspec.json.encode(self), type=dict[str, Any])
         return {"apiVersion": self.API_VERSION, "kind": self.KIND, **fields}
 
 

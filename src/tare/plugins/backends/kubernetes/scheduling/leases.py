@@ -20,6 +20,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, BackendError
 from tare.plugins.backends.kubernetes.api.cluster import LEASES, Cluster, Outage, Refusal
 from tare.plugins.backends.kubernetes.objects import naming
@@ -214,7 +215,7 @@ class NodeLeases:
         """Return the Lease of a node; None where there is none. One in an unknown form is nobody's."""
         content = self._cluster.get(LEASES, _name(node))
         try:
-            return None if content is None else msgspec.json.decode(content, type=SeenLease)
+            return None if content is None else decode_json(content, type=SeenLease)
         except NOT_JSON:
             return SeenLease()
 

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 import msgspec
 
 from tare.core import log
+from tare.core.decoding import decode_json
 from tare.core.errors import NOT_JSON, UsageError
 from tare.core.log import fields
 from tare.plugins.backends.kubernetes.api.cluster import Cluster, Outage, Refusal
@@ -163,7 +164,7 @@ def _read(receive: Callable[[], bytes]) -> Iterator[bytes]:
 def _check(data: bytes, stderr: bytes) -> None:
     """Raise Refusal if a command's status, in JSON (meta/v1, Status), is not success."""
     try:
-        status = msgspec.json.decode(data, type=_Status)
+        status = decode_json(data, type=_Status)
     except NOT_JSON:
         status = _Status(message=data[:200].decode(errors="replace"))
     if status.status != "Success":
