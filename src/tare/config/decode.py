@@ -200,8 +200,8 @@ class _Decoder:
             return self._unexpected(spot)
         if node.text in choices:
             return node.text
-        if isinstance(_bare(spot.whole), inspect.UnionType) and not nearest_name(node.text, choices):
-            return self._unexpected(spot)  # the choices are not all that it takes
+        if _takes_more_than_words(spot.whole) and not nearest_name(node.text, choices):
+            return self._unexpected(spot)
         return self._fault(spot, f"{shown(node.text)} is unknown here; {nearest(node.text, choices)}")
 
     def _text(self, spot: _Spot, kind: inspect.StrType) -> object:
@@ -283,6 +283,14 @@ def _takes_text(kind: inspect.Type) -> bool:
 
 def _bare(kind: inspect.Type) -> inspect.Type:
     return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
+
+
+def _takes_more_than_words(kind: inspect.Type) -> bool:
+    """Return whether `kind` takes something beside literal words, such as a number."""
+    words = (inspect.LiteralType, inspect.EnumType, inspect.NoneType)
+    bare = _bare(kind)
+    types = bare.types if isinstance(bare, inspect.UnionType) else (bare,)
+    return not all(isinstance(_bare(one), words) for one in types)
 
 
 def _is_word_of(node: Node, kind: inspect.Type) -> bool:
