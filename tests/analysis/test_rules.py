@@ -209,3 +209,20 @@ def test_of_units_that_are_not_known_none_is_called_wrong(unit: str, to: str) ->
 @pytest.mark.parametrize("limit", ["1234567", "1234567.5", "0.30000000000000004", "2.5"])
 def test_a_bound_has_all_digits_of_its_limit(limit: str) -> None:
     assert bound(f"value(iops) < {limit}").text == f"value(iops) < {limit}"
+
+
+def test_a_rule_that_is_given_again_is_judged_once() -> None:
+    """Judged twice, it needed stronger evidence, for all comparisons of a check are corrected together."""
+    text = "overhead() > 5 %"
+    sources = [
+        RuleSource(text=text, kind=Kind.FAIL_IF, where="rules.yaml:2:1", name="slow"),
+        RuleSource(text=text, kind=Kind.FAIL_IF, where="rules.yaml:3:1", name="slower"),
+        RuleSource(text="overhead()  > 5 %", kind=Kind.FAIL_IF, where="--fail-if"),
+        RuleSource(text=text, kind=Kind.PASS_IF, where="--pass-if"),
+        RuleSource(text=text, kind=Kind.PASS_IF, where="--pass-if"),
+    ]
+    assert [(rule.kind, rule.name) for rule in parse_rules(sources)] == [
+        (Kind.FAIL_IF, "slow"),
+        (Kind.FAIL_IF, "slower"),
+        (Kind.PASS_IF, text),
+    ]

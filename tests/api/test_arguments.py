@@ -191,3 +191,21 @@ def test_half_of_a_surrogate_pair_is_refused_where_it_is() -> None:
     study = {**STUDY, "factors": {"workload": ["print"], "size": ["1KiB", "\ud800"]}}
     with pytest.raises(tare.FileFaults, match=r"size\[1\]: text cannot hold half of a surrogate pair"):
         tare.plan_study(study)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, {"a"}, Path])
+def test_an_argument_of_a_wrong_type_is_named(campaign: Campaign, folder: Path, wrong: Any) -> None:
+    for given in ({"folder": wrong}, {"folder": folder, "redact": 5}):
+        with pytest.raises(TypeError, match=r"^(folder|redact)=.*: give a (path|list of texts), not "):
+            tare.open_campaign(**given)
+    if wrong is not None:
+        with pytest.raises(TypeError, match=r"^site=.*: give a path, not a "):
+            tare.plan_study(STUDY, site=wrong)
+    for method in ("compare", "estimates", "scaling", "charts"):
+        with pytest.raises(TypeError, match=r"^foms=None: give a list of texts, not None"):
+            getattr(campaign, method)(foms=None)
+
+
+def test_a_mean_of_a_wrong_type_is_refused_with_those_that_there_are(folder: Path) -> None:
+    with pytest.raises(tare.UsageError, match=r"mean \[\]: choose from geometric"):
+        tare.open_campaign(folder, mean=[])  # type: ignore[arg-type]

@@ -164,3 +164,17 @@ def test_a_command_of_the_same_name_is_no_system_that_does_not_answer(
 def test_hostile_names_of_queues_are_left_out() -> None:
     system = only({**GRID_ENGINE, "qconf -sql": "lab\n$(touch harm)\n../x\n"})
     assert system.queues == ("lab",)
+
+
+@pytest.mark.parametrize("printed", ["", "Welcome to the cluster!\nUse it well\n", "\x1b[2J\ufffd\ufffd \n"])
+def test_a_qconf_that_names_no_queue_is_no_system(printed: str) -> None:
+    notes: list[str] = []
+    outputs = {**GRID_ENGINE, "qconf -sql": printed}
+    assert not list(find_batch_systems(RecordedCommands(outputs), notes.append))
+    assert "does not answer (qconf -sql: " in " ".join(notes)
+
+
+def test_a_banner_before_the_queues_names_none_and_its_bytes_are_shown() -> None:
+    outputs = {**GRID_ENGINE, "qconf -sql": "Welcome to HPC\nlab\n", "qconf -help": "SGE\x1b[2J 8.1.9\n"}
+    assert only(outputs).queues == ("lab",)
+    assert only(outputs).version == "SGE␛[2J 8.1.9"

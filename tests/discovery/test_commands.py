@@ -8,6 +8,7 @@ import pytest
 
 from tare.app.init import survey
 from tare.discovery.commands import Output, OwnCommands
+from tare.plugins.backends.hosts import output
 
 
 def test_a_command_that_does_not_answer_ends_with_all_that_it_started(tmp_path: Path) -> None:
@@ -59,3 +60,20 @@ def test_a_user_without_a_name_is_a_number(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr("getpass.getuser", unnamed)
     assert survey._user().isdigit()
+
+
+def test_a_command_that_prints_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It took all memory of the machine within a minute."""
+    monkeypatch.setattr(output, "MOST_BYTES", 1 << 20)
+    done = OwnCommands().run(["sh", "-c", "yes; yes"])
+    assert done is not None
+    assert (done.code, done.message) == (124, "it prints more than 1 MiB, and did not end")
+
+
+@pytest.mark.parametrize(
+    ("script", "message"),
+    [("exit 3", "exit code 3"), ("kill -SEGV $$", "ended by SIGSEGV"), (":", "it prints nothing")],
+)
+def test_a_command_that_says_nothing_is_described(script: str, message: str) -> None:
+    done = OwnCommands().run(["sh", "-c", script])
+    assert (done and done.message) == message

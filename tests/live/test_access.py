@@ -14,7 +14,7 @@ import pytest
 
 from live.conftest import Serve
 from support.synthetic import make_campaign, write_campaign
-from tare.core.errors import UsageError
+from tare.core.errors import InfrastructureError, UsageError
 from tare.live.access import Access
 from tare.live.app import make_app
 from tare.live.server import listen, read_token
@@ -204,7 +204,7 @@ def test_a_token_file_that_could_not_be_written_does_not_stay(
         return opened("/dev/full", os.O_WRONLY | os.O_CLOEXEC)
 
     monkeypatch.setattr(os, "open", open_full)
-    with pytest.raises(UsageError, match="token: cannot be written: No space left on device"):
+    with pytest.raises(InfrastructureError, match="token: cannot write: No space left on device"):
         read_token(path)
     assert not path.exists()
 

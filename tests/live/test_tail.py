@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import tracemalloc
 from pathlib import Path
 
 import msgspec
 import pytest
 
-from tare.live.tail import JournalTail
-from tare.storage.journal import AttemptBegan, BlockBegan, Event, SessionBegan, write_line
+from tare.core.safe_folder import MOST_OF_LINE
+from tare.live import tail as module
+from tare.live.tail import JournalTail, News
+from tare.storage.journal import MOST_BYTES, AttemptBegan, BlockBegan, Event, SessionBegan, write_line
 
 EVENTS: list[Event] = [
     SessionBegan(1.0, "0.1.0"),
@@ -134,3 +138,23 @@ def test_only_new_bytes_are_read(path: Path, monkeypatch: pytest.MonkeyPatch) ->
     add(path, LINES[0])
     assert tail.read().events == (EVENTS[0],)
     assert n_read <= len(LINES[0]) + 64
+
+
+def test_a_journal_of_one_endless_line_is_not_held_in_memory(path: Path) -> None:
+    path.write_bytes(LINES[0])
+    os.truncate(path, MOST_BYTES)
+    tail = JournalTail(path)
+    tracemalloc.start()
+    try:
+        news = tail.read()
+        assert tracemalloc.get_traced_memory()[1] < 4 * MOST_OF_LINE
+    finally:
+        tracemalloc.stop()
+    assert news == News((EVENTS[0],), fault="line 2 of the journal is too long to be one")
+    assert tail.read() == News(fault="line 2 of the journal is too long to be one")
+
+
+def test_events_of_many_pieces_are_reported_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_OF_LINE", max(map(len, LINES)))
+    add(path, b"".join(LINES) + LINES[0][:-9])
+    assert JournalTail(path).read() == News(tuple(EVENTS))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import msgspec
 import pytest
 
 from tare.analysis.checking.check import check
@@ -52,3 +53,22 @@ def test_a_rule_prints_an_end_on_that_side_of_its_limit_where_it_is(seed: int) -
     low, high = re.findall(r"[+−][\d.]+", measured_words(one).partition("[")[2])
     assert (float(low) > limit) is (100 * (row.low - 1) > limit)
     assert float(high) > limit
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (1.2e38, "+1.200e+40 % [+1.188e+40, +1.212e+40]"),
+        (-1.2e38, "−1.200e+40 % [−1.212e+40, −1.188e+40]"),
+        (1.2e-42, "+1.200e−40 % [+1.188e−40, +1.212e−40]"),
+        (1e6, "+100000000 % [+99000000, +101000000]"),
+    ],
+)
+def test_a_figure_of_any_size_is_printed_with_the_digits_that_count(value: float, text: str) -> None:
+    """All forty digits were printed of a figure of 1e40, and none of one of 1e-40."""
+    found = campaign(Truth(slowing=by_level("network", {"overlay": 1.1})), seed=1)
+    rule = RuleSource(text="overhead() > 5 %", kind=Kind.FAIL_IF, where="test")
+    (verdict,) = check(found, parse_rules([rule])).verdicts
+    low, high = sorted((0.99 * value, 1.01 * value))
+    one = msgspec.structs.replace(verdict.judged[0], value=value, low=low, high=high)
+    assert measured_words(one) == text

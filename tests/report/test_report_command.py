@@ -12,7 +12,7 @@ from report.html_reader import Page
 from report.studies import three_networks
 from support.synthetic import write_campaign
 from tare.cli.commands.report import command
-from tare.core.errors import CampaignError
+from tare.core.errors import UsageError
 
 
 def test_the_path_of_the_page_is_all_that_is_printed(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_links_lead_to_the_attempts_wherever_the_page_is_written(tmp_path: Path)
 def test_a_folder_that_cannot_be_written_is_an_error_with_the_cure(tmp_path: Path) -> None:
     folder = write_campaign(three_networks(blocks=3), tmp_path / "campaign")
     (tmp_path / "file").write_text("")
-    with pytest.raises(CampaignError, match=r"cannot write.*choose another --output"):
+    with pytest.raises(UsageError, match=r"cannot write.*choose another --output"):
         CliRunner().invoke(
             command, [str(folder), "--output", str(tmp_path / "file" / "x")], catch_exceptions=False
         )

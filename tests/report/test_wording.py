@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -14,6 +16,7 @@ from tare.core.workload import Better, ParameterKind
 from tare.report.variants import lay_out
 from tare.report.words.changes import bounds_of, change, factor, shares
 from tare.report.words.numbers import (
+    bracket,
     coordinate,
     listed,
     measured,
@@ -32,10 +35,22 @@ def plain(text: str) -> str:
 
 @pytest.mark.parametrize(
     ("share", "text"),
-    [(0.683, "+68 %"), (-0.0041, "−0.4 %"), (0.0996, "+10 %"), (-0.00001, "0.0 %"), (6.12, "+612 %")],
+    [
+        (0.683, "+68 %"),
+        (-0.0041, "−0.4 %"),
+        (0.0996, "+10 %"),
+        (-0.00001, "0.0 %"),
+        (6.12, "+612 %"),
+        (1e38, "+1.00e+40 %"),
+    ],
 )
 def test_percent_has_a_sign_and_two_digits(share: float, text: str) -> None:
     assert plain(percent(share)) == text
+
+
+def test_an_interval_of_shares_has_no_more_digits_than_can_be_read() -> None:
+    assert plain(bracket((-0.5, 1e38), 0)) == "[−50, 1.00e+40]"
+    assert plain(bracket((-0.00001, math.inf), 1)) == "[0.0, ∞]"
 
 
 @pytest.mark.parametrize(

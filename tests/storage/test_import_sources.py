@@ -152,6 +152,7 @@ def test_a_table_may_come_from_any_spreadsheet(tmp_path: Path, content: bytes) -
         (b"", ["1:1: the table is empty"]),
         (b"path,nodes\n", ["1:1: the table has a header and no rows"]),
         (b"path\na\n", ["1:1: the table has one column"]),
+        (b"path;network\na;host\n", ["1:1: the table has one column; separate columns by commas"]),
         (b"path,nodes,nodes\na,1,2\n", ["1:1: column 'nodes' is there twice"]),
         (b"path,\na,1\n", ["1:1: a column has no name"]),
         (

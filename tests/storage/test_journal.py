@@ -6,13 +6,17 @@ import errno
 import os
 import subprocess
 import sys
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 from tare.core.attempt import Attempt, Series, State
 from tare.core.errors import CampaignError, CampaignLocked, UsageError
+from tare.core.safe_folder import MOST_OF_LINE
+from tare.storage import journal as journal_module
 from tare.storage.journal import (
+    MOST_BYTES,
     AttemptBegan,
     AttemptEnded,
     BlockBegan,
@@ -22,6 +26,7 @@ from tare.storage.journal import (
     read_events,
 )
 from tare.storage.journal_state import JournalState
+from tare.storage.verifying import verify
 
 
 def ended(number: int) -> AttemptEnded:
@@ -180,3 +185,30 @@ def test_a_first_line_that_is_torn_is_written_over(path: Path, text: bytes) -> N
     with Journal(path) as journal:
         assert journal.events == ()
     assert path.read_bytes() == b""
+
+
+def test_a_journal_that_is_one_endless_line_is_refused_and_not_held_in_memory(path: Path) -> None:
+    """A sparse file, which an archive holds in a few bytes, took twice its size in memory."""
+    path.touch()
+    os.truncate(path, MOST_BYTES)
+    tracemalloc.start()
+    try:
+        for read in (read_events, Journal):
+            with pytest.raises(CampaignError, match="a line of more than 64 MiB"):
+                read(path)
+        assert [one.what for one in verify(path.parent).faults if "64 MiB" in one.what]
+        assert tracemalloc.get_traced_memory()[1] < 4 * MOST_OF_LINE
+    finally:
+        tracemalloc.stop()
+    assert path.stat().st_size == MOST_BYTES
+
+
+def test_an_event_that_is_longer_than_a_line_that_is_read_is_not_written(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(journal_module, "MOST_OF_LINE", 200)
+    with Journal(path) as journal:
+        journal.append(BlockBegan(1, ["c"]))
+        with pytest.raises(CampaignError, match="it takes more than 200 B"):
+            journal.append(BlockBegan(2, ["c" * 200]))
+    assert read_events(path) == (BlockBegan(1, ["c"]),)

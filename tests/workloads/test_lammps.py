@@ -385,3 +385,13 @@ def test_a_run_without_its_end_or_its_performance_is_named() -> None:
     )
     (named,) = parse(log.replace(SHORT, "")).left_out
     assert named == "loop_time is left out: a run was set up, and no line Loop time tells of its end"
+
+
+@pytest.mark.parametrize("name", FINISHED)
+def test_a_log_without_its_first_line_is_not_complete(corpus: Path, name: str) -> None:
+    """Every real log with figures has it: what came before the rest, such as other runs, is lost with it."""
+    lines = (corpus / "lammps" / name).read_text().splitlines(keepends=True)
+    first = next(number for number, line in enumerate(lines) if line.startswith("LAMMPS ("))
+    parsed = parse("".join(lines[:first] + lines[first + 1 :]))
+    assert not parsed.is_complete
+    assert "the output lacks its beginning" in "; ".join(parsed.problems)

@@ -43,6 +43,8 @@ def options_as_arguments() -> Iterator[None]:
 
 def path(argument: str, given: str | os.PathLike[str]) -> Path:
     """Return the path of a file or folder. Raises UsageError if no file system has one of that name."""
+    if not isinstance(given, str | bytes | os.PathLike):
+        raise TypeError(f"{argument}={given!r}: give a path, not {_kind(given)}")
     text = os.fspath(given)
     if not isinstance(text, str):
         raise TypeError(f"{argument}={given!r}: give the path as text, not as {type(text).__name__}")
@@ -65,6 +67,8 @@ def texts(argument: str, given: Iterable[str]) -> tuple[str, ...]:
     """
     if isinstance(given, str):
         raise UsageError(f"{argument}={given!r}: give a list of texts: {argument}=[{given!r}]")
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{argument}={given!r}: give a list of texts, not {_kind(given)}")
     found = tuple(given)
     for one in found:
         if not isinstance(one, str):
@@ -96,8 +100,12 @@ def number(argument: str, given: float | None) -> float | None:
     if given is None:
         return None
     if not isinstance(given, numbers.Real):
-        raise TypeError(f"{argument}={given!r}: give a number, not a {type(given).__name__}")
+        raise TypeError(f"{argument}={given!r}: give a number, not {_kind(given)}")
     return float(given)
+
+
+def _kind(given: object) -> str:
+    return "None" if given is None else f"a {type(given).__name__}"
 
 
 def reference_settings(campaign: Campaign, given: Mapping[str, Scalar] | None) -> dict[str, Scalar] | None:

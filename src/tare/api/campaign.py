@@ -54,7 +54,7 @@ def open_campaign(
     Raises NoCampaign if the folder never held a campaign, CampaignError if it is damaged, and UsageError if
     there is no such mean, or if an entry of `redact` is not valid.
     """
-    if mean not in {one.value for one in Mean}:
+    if mean not in [one.value for one in Mean]:
         raise UsageError(f"mean {mean!r}: choose from {', '.join(one.value for one in Mean)}")
     found = read_shown(campaign_folder("folder", folder), redactions(redact))
     return Campaign(msgspec.structs.replace(found, is_unpaired=unpaired, mean=Mean(mean)))

@@ -145,8 +145,8 @@ def _target(study: StudyPlan | StudyLike, folder: str | os.PathLike[str] | None)
         if own is None:
             raise UsageError("name the campaign's folder: run_study(study, 'campaigns/NAME')")
         return own
-    if own is not None and own.resolve() != Path(folder).resolve():
-        raise UsageError(f"{own} is a campaign folder itself; leave out {folder}, or name a study")
+    if own is not None:
+        planning.require_one_folder(own, Path(folder), str(folder))
     return Path(folder)
 
 

@@ -114,7 +114,7 @@ def _site(site: StudyLike | None) -> Path | config.SiteSource | None:
     if site is None:
         return None
     if not isinstance(site, Mapping):
-        return config.read_site(os.fspath(site))
+        return config.read_site(os.fspath(path("site", site)))
     text = document_text(site, _SITE)
     return config.SiteSource(
         config.site_from_text(text, _SITE, has_lines=False), text, _SITE, has_lines=False

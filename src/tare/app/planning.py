@@ -136,6 +136,12 @@ def _study_folder(path: Path | StudySource, given: StudySource) -> Path:
     return Path(record.folder) if record else given.near.absolute()
 
 
+def require_one_folder(study: Path, out: Path | None, named: str) -> None:
+    """Raise UsageError if `study` is a campaign folder and `out`, given as `named`, another one."""
+    if out is not None and study.is_dir() and study.resolve() != out.resolve():
+        raise UsageError(f"{study} is a campaign folder itself; leave out {named}, or name a study")
+
+
 def require_frozen(folder: Path) -> None:
     """Raise CampaignError unless the study and the site in a campaign folder are files, not links."""
     for name in (STUDY, SITE):

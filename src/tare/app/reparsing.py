@@ -25,7 +25,7 @@ from tare.core.attempt import Attempt, State
 from tare.core.campaign import Campaign, Reparse
 from tare.core.case import Case
 from tare.core.counting import count
-from tare.core.errors import CampaignError, CampaignLocked, UsageError
+from tare.core.errors import CampaignError, CampaignLocked, UsageError, not_written
 from tare.core.job import Exit
 from tare.core.plan import Plan
 from tare.core.safe_folder import SafeFolder
@@ -111,7 +111,7 @@ def _new_folder(out: Path) -> Iterator[Path]:
         SafeFolder(out.parent).make_folder()
         SafeFolder(folder).make_folder(is_fresh=True)
     except OSError as error:
-        raise UsageError(f"{out} cannot be made: {error.strerror}; choose another --out") from error
+        raise not_written(out, error, "choose another --out") from error
     with CampaignError.for_files(out):
         try:
             yield folder

@@ -18,7 +18,7 @@ from msgspec import inspect
 
 from tare.config.document import ListNode, MapNode, Node, ScalarNode
 from tare.config.faults import START, Faults, Path, nearest, shown
-from tare.config.kind_words import example_entry, expected, found
+from tare.config.kind_words import example_entry, example_value, expected, found
 from tare.core.errors import nearest_name
 from tare.core.units import Dimension, parse_bytes, parse_quantity
 
@@ -75,6 +75,8 @@ class _Spot(NamedTuple):
     whole: inspect.Type
     """The type with its Meta, or the union that it belongs to; messages name it as the expected type."""
     extra: Mapping[str, object] = {}
+    example: object = None
+    """The value of an example of the mapping that it is in, whose own type may have none."""
 
 
 class _Decoder:
@@ -98,9 +100,9 @@ class _Decoder:
             inspect.AnyType: self._any,
         }
 
-    def decode(self, node: Node, kind: inspect.Type, path: Path) -> object:
+    def decode(self, node: Node, kind: inspect.Type, path: Path, example: object = None) -> object:
         """Return `node` as `kind`, or _FAULTY."""
-        return self._read(_Spot(node, path, kind), kind)
+        return self._read(_Spot(node, path, kind, example=example), kind)
 
     def _read(self, spot: _Spot, kind: inspect.Type) -> object:
         if isinstance(kind, inspect.Metadata):
@@ -112,7 +114,7 @@ class _Decoder:
         return _FAULTY
 
     def _unexpected(self, spot: _Spot) -> _Faulty:
-        wanted = expected(spot.whole)
+        wanted = expected(spot.whole, spot.example)
         if "a whole number" in wanted and _is_huge(spot.node):
             return self._fault(spot, f"{found(spot.node)} is out of range; write at most 18 digits")
         message = f"expected {wanted}, not {found(spot.node)}"
@@ -151,10 +153,11 @@ class _Decoder:
         if not isinstance(spot.node, MapNode):
             return self._unexpected(spot)
         values: dict[object, object] = {}
+        example = example_value(spot.whole)
         for key, entry in spot.node.entries.items():
             path = (*spot.path, key)
             name = self.decode(ScalarNode(entry.line, entry.column, key, key), kind.key_type, path)
-            value = self.decode(entry.value, kind.value_type, path)
+            value = self.decode(entry.value, kind.value_type, path, example)
             if name is not _FAULTY and value is not _FAULTY:
                 values[name] = value
         return values
@@ -197,6 +200,8 @@ class _Decoder:
             return self._unexpected(spot)
         if node.text in choices:
             return node.text
+        if _takes_more_than_words(spot.whole) and not nearest_name(node.text, choices):
+            return self._unexpected(spot)
         return self._fault(spot, f"{shown(node.text)} is unknown here; {nearest(node.text, choices)}")
 
     def _text(self, spot: _Spot, kind: inspect.StrType) -> object:
@@ -278,6 +283,14 @@ def _takes_text(kind: inspect.Type) -> bool:
 
 def _bare(kind: inspect.Type) -> inspect.Type:
     return _bare(kind.type) if isinstance(kind, inspect.Metadata) else kind
+
+
+def _takes_more_than_words(kind: inspect.Type) -> bool:
+    """Return whether `kind` takes something beside literal words, such as a number."""
+    words = (inspect.LiteralType, inspect.EnumType, inspect.NoneType)
+    bare = _bare(kind)
+    types = bare.types if isinstance(bare, inspect.UnionType) else (bare,)
+    return not all(isinstance(_bare(one), words) for one in types)
 
 
 def _is_word_of(node: Node, kind: inspect.Type) -> bool:

@@ -24,11 +24,17 @@ def found(node: Node) -> str:
     return "nothing"
 
 
-def expected(kind: inspect.Type) -> str:
-    """Return a description of `kind` for users, with its example."""
-    examples = _examples(kind)
+def expected(kind: inspect.Type, example: object = None) -> str:
+    """Return a description of `kind` for users, with its example, or else with `example`."""
+    given = next(iter(_examples(kind)), example)
     name = _noun(kind)
-    return f"{name} such as {as_yaml(examples[0])}" if examples else name
+    return name if given is None else f"{name} such as {as_yaml(given)}"
+
+
+def example_value(kind: inspect.Type) -> object:
+    """Return a value of the example of a mapping; None if it has no example."""
+    given = next(iter(_examples(kind)), None)
+    return next(iter(given.values()), None) if isinstance(given, Mapping) else None
 
 
 def _examples(kind: inspect.Type) -> Sequence[object]:
@@ -64,6 +70,8 @@ def _noun(kind: inspect.Type) -> str:
         return _nouns(one for one in kind.types if not isinstance(one, inspect.NoneType))
     if isinstance(kind, inspect.EnumType):
         return f"one of {', '.join(str(member.value) for member in kind.cls)}"
+    if isinstance(kind, inspect.LiteralType) and len(kind.values) == 1:
+        return shown(str(kind.values[0]))
     if isinstance(kind, inspect.LiteralType):
         return f"one of {', '.join(str(value) for value in kind.values)}"
     return _NOUNS[type(kind)]

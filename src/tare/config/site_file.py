@@ -31,12 +31,14 @@ from tare.core.launch import takes_container
 from tare.core.pseudonyms import MOST_ENTRIES, fault_of
 from tare.core.site import LabSpec, Platform, PlatformFile, Site
 from tare.core.telemetry_options import TelemetryOptions
+from tare.core.units import format_bytes
 from tare.core.user_files import read_given
 from tare.plugins.backend_registry import backend, backends, option_types
 
 BUILT_IN = ("local", "lab")
 _LAB_MANAGEMENT = ("mgmt0",)
 _THIS_MACHINE = ("localhost",)
+_LEAST_MEMORY = 1 << 20
 _HOST = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:-]*")
 
 
@@ -181,6 +183,9 @@ class _SiteReader:
         nodes = self._nodes(file, lab)
         if not file.platforms and _is_empty(child(self.root, "platforms")):
             self.fault(("platforms",), "a site offers at least one platform; add one, such as 'bare: {}'")
+        if file.memory is not None and file.memory < _LEAST_MEMORY:
+            message = f"{format_bytes(file.memory)} is no memory of a node; write its unit, such as 128GiB"
+            self.fault(("memory",), message)
         for name, network in file.networks.items():
             for path, message in pod_network_faults(network.pod):
                 self.fault(("networks", name, "pod", *path), message)

@@ -116,6 +116,12 @@ class LabError(InfrastructureError):
     """The lab could not be built, or is gone."""
 
 
+def not_written(path: Path, error: OSError, cure: str) -> TareError:
+    """Return the error for a file that the user named: a disk that fails is not the user's fault."""
+    what = f"{path}: cannot write: {error.strerror}"
+    return InfrastructureError(what) if error.errno in STORAGE_FAULTS else UsageError(f"{what}; {cure}")
+
+
 class BackendError(InfrastructureError):
     """Processes could not be started, watched or ended."""
 

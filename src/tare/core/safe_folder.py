@@ -30,6 +30,9 @@ from tare.core.units import format_bytes
 MOST_BYTES = 256 * 1024 * 1024
 """The most bytes read of one file unless its caller gives a limit; of a compressed one, after unpacking."""
 
+MOST_OF_LINE = 64 * 1024 * 1024
+"""The most bytes of a line: a file without any end of a line, such as a sparse one, is not held in memory."""
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LEAST_PIECE, _MOST_PIECE = 4096, 1 << 20  # bytes
 _LEADING_OUT = {"", ".", ".."}
@@ -186,15 +189,20 @@ class SafeFolder:
             raise named(error, self) from error
 
     def lines(self, limit: int = MOST_BYTES) -> Iterator[bytes]:
-        """Yield the lines of the file, each with its end. Raises OSError (EFBIG) above `limit` bytes."""
+        """Yield the lines of the file, each with its end.
+
+        Raises OSError (EFBIG) above `limit` bytes, or above MOST_OF_LINE bytes of a line.
+        """
         n_bytes = 0
         with self.reader() as file:
             if os.fstat(file.fileno()).st_size > limit:
                 raise self._too_large(limit)
-            for line in file:
+            while line := file.readline(MOST_OF_LINE + 1):
                 n_bytes += len(line)
                 if n_bytes > limit:  # it grew meanwhile
                     raise self._too_large(limit)
+                if len(line) > MOST_OF_LINE:
+                    raise self._error(errno.EFBIG, f"a line of more than {format_bytes(MOST_OF_LINE)}")
                 yield line
 
     def unpack(self, limit: int = MOST_BYTES) -> bytes:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from tare.core.units import whole_number
+from tare.core.visible_text import said_line
 from tare.discovery.commands import TIMED_OUT, Commands, Output, Report, text_of
 from tare.discovery.facts import BatchSystem, ParallelEnvironment
 from tare.plugins.backends.gridengine.commands import parse_table
@@ -17,6 +18,7 @@ _PBS_REFUSES = re.compile(r"pbs|cannot connect to server|unauthorized request", 
 _LSF_DEFAULT = re.compile(r"Default Queues:\s*(\S+)")
 _QUEUE = re.compile(r"[A-Za-z0-9_.@+-]{1,80}")
 _MOST_ENVIRONMENTS = 40
+_MOST_OF_VERSION = 40
 
 
 def find_batch_systems(commands: Commands, report: Report) -> Iterator[BatchSystem]:
@@ -97,15 +99,16 @@ def _grid_engine(commands: Commands, report: Report) -> BatchSystem | None:
     queues = commands.run(command)
     if queues is None:
         return None
-    if queues.code != 0:
+    names = _names(queues.out.splitlines())  # a banner has lines of several words
+    if queues.code != 0 or not names:
         report(_silence("Grid Engine", command, queues))
         return None
     version = commands.run(["qconf", "-help"])
     return BatchSystem(
         name="gridengine",
         title="Grid Engine",
-        version=(version.out.splitlines() or [""])[0].strip() if version else "",
-        queues=_names(queues.out.split()),
+        version=said_line((version.out.splitlines() or [""])[0], _MOST_OF_VERSION) if version else "",
+        queues=names,
         environments=tuple(_environments(commands, report)),
     )
 

@@ -14,6 +14,8 @@ import msgspec
 
 from tare.core import log
 from tare.core.log import fields
+from tare.execution.exits import signal_name
+from tare.plugins.backends.hosts.output import TooMuchOutput, read_output
 
 _LOG = log.of("discovery")
 _TIMEOUT_S = 60.0  # a controller with many jobs may need half a minute
@@ -48,7 +50,9 @@ class Output(msgspec.Struct, frozen=True):
         text = " ".join((self.err.strip() or self.out.strip()).split())
         if len(text) > _MOST_SAID:
             text = f"{text[: _MOST_SAID // 2].rstrip()} … {text[-_MOST_SAID // 2 :].lstrip()}"
-        return text or f"exit code {self.code}"
+        if text or self.code > 0:
+            return text or f"exit code {self.code}"
+        return f"ended by {signal_name(-self.code)}" if self.code else "it prints nothing"
 
 
 class Commands(Protocol):
@@ -93,10 +97,13 @@ class OwnCommands:
             return None
         try:
             with self._said_if_slow(argv, timeout_s):
-                out, err = process.communicate(timeout=timeout_s)
+                out, err = read_output(process, timeout_s)
         except subprocess.TimeoutExpired:
             _end(process)
             return Output(TIMED_OUT, "", f"{argv[0]} did not answer within {timeout_s:g} s")
+        except TooMuchOutput as error:
+            _end(process)
+            return Output(TIMED_OUT, "", f"{error.strerror}, and did not end")
         except BaseException:
             _end(process)
             raise
@@ -129,13 +136,13 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     What went into a session of its own may keep the output open; it is not waited for.
     """
     process.terminate()
-    with suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=_GRACE_S)
+    with suppress(subprocess.TimeoutExpired, TooMuchOutput):
+        read_output(process, _GRACE_S)
         return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)  # the command began a session, so this is its group
-    with suppress(subprocess.TimeoutExpired):
-        process.communicate(timeout=_GRACE_S)
+    with suppress(subprocess.TimeoutExpired, TooMuchOutput):
+        read_output(process, _GRACE_S)
 
 
 def text_of(commands: Commands, argv: Sequence[str], report: Report) -> str | None:

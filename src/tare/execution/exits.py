@@ -146,7 +146,7 @@ def _signalled(number: int, work: Path, names: Sequence[str]) -> str:
 
     If a rank had failed by itself, that is how: its launcher ended the others by SIGTERM or SIGKILL.
     """
-    how = f"ended by signal {_signal_name(number)}"
+    how = f"ended by signal {signal_name(number)}"
     own = own_end_of(work, names) if number in {signal.SIGTERM, signal.SIGKILL} else ""
     reason = reason_of(work, names)
     return reason if own and reason.startswith(own) else f"{own or how}{f': {reason}' if reason else ''}"
@@ -164,7 +164,8 @@ def _signal_of_code(code: int | None) -> str:
     return f" (128 + {names[0]})" if names else ""
 
 
-def _signal_name(number: int) -> str:
+def signal_name(number: int) -> str:
+    """Return the name of a signal, such as SIGSEGV; its number if it has none."""
     try:
         return signal.Signals(number).name
     except ValueError:

@@ -15,7 +15,7 @@ from types import FrameType
 import msgspec
 import uvicorn
 
-from tare.core.errors import UsageError
+from tare.core.errors import UsageError, not_written
 from tare.core.user_files import read_given
 from tare.live.access import Access, host_names
 from tare.live.app import make_app
@@ -121,21 +121,22 @@ def read_token(path: Path) -> str:
     """Return the token in the file at `path`.
 
     If the file does not exist, it is created with a new token, readable only by its owner. Raises UsageError
-    if the file cannot be made or read, is readable by others, or holds no valid token.
+    if the file cannot be made or read, is readable by others, or holds no valid token; InfrastructureError if
+    the disk does not take it.
     """
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     except FileExistsError:
         return _known_token(path)
     except OSError as error:
-        raise UsageError(f"--token-file {path}: cannot be made: {error.strerror}") from error
+        raise not_written(path, error, "choose another --token-file") from error
     token = secrets.token_urlsafe(24)
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(f"{token}\n")
     except OSError as error:
         path.unlink(missing_ok=True)  # what is in it is no token
-        raise UsageError(f"--token-file {path}: cannot be written: {error.strerror}") from error
+        raise not_written(path, error, "choose another --token-file") from error
     return token
 
 

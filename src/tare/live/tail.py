@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 
-from tare.core.safe_folder import SafeFolder
+from tare.core.safe_folder import MOST_OF_LINE, SafeFolder
 from tare.storage.journal import MOST_BYTES, VERSION, DamagedLine, Event, LineReader, SessionBegan
 
 _MARK = 64  # bytes before the offset; if they have changed, the file is another one
@@ -71,10 +72,21 @@ class JournalTail:
             self._forget()
         if status.st_size > MOST_BYTES:
             return News(fault="the journal is too large to be one")
-        data = os.pread(descriptor, max(status.st_size - self._offset, 0), self._offset)
-        events = self._decode(data)
+        events = tuple(self._events(descriptor, status.st_size))
         self._seen = seen
         return News(events, is_fresh, self._fault)
+
+    def _events(self, descriptor: int, size: int) -> Iterator[Event]:
+        """Yield the events up to `size`; of a file that has no lines, one piece is in memory."""
+        self._fault = ""
+        while self._offset < size:
+            before = self._offset
+            data = os.pread(descriptor, min(size - before, MOST_OF_LINE + 1), before)
+            yield from self._decode(data)
+            if self._offset == before:
+                if len(data) > MOST_OF_LINE and b"\n" not in data:
+                    self._fault = f"line {self._n_lines + 1} of the journal is too long to be one"
+                return
 
     def _is_same(self, descriptor: int, seen: tuple[int, ...]) -> bool:
         """Return whether this is the file that was read before, with the bytes last read still in place."""
@@ -86,7 +98,6 @@ class JournalTail:
 
     def _decode(self, data: bytes) -> tuple[Event, ...]:
         events: list[Event] = []
-        self._fault = ""
         used = 0
         while (end := data.find(b"\n", used)) >= 0:
             try:

@@ -149,7 +149,9 @@ class Naming(msgspec.Struct, frozen=True, kw_only=True):
                     reasons[name] = why
                 continue
             if not text.isprintable():
-                reasons[name] = f"{name} is {printable(text)}, which is not plain text; rename the file"
+                reasons[name] = (
+                    f"{name} is {printable(text)}, which is not plain text; use letters and digits"
+                )
                 continue
             if name == "block" and _is_small(text):
                 reasons[name] = (

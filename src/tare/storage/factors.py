@@ -89,7 +89,10 @@ def _records(file: Path) -> Iterator[tuple[int, list[str]]]:
 
 def _header_faults(names: Sequence[str]) -> Iterator[str]:
     if len(names) < 2:
-        yield "the table has one column; the first is the path, and each other a setting"
+        yield (
+            "the table has one column; separate columns by commas: the first is the path, and each other a "
+            "setting"
+        )
     for name in sorted(name for name, times in Counter(names[1:]).items() if times > 1):
         yield f"column {name!r} is there twice; rename one"
     if any(not name for name in names[1:]):

@@ -28,7 +28,8 @@ import msgspec
 from tare.core.attempt import Attempt
 from tare.core.descriptors import write_all
 from tare.core.errors import NOT_JSON, CampaignError, CampaignLocked, UnreadableFile, UsageError
-from tare.core.safe_folder import SafeFolder
+from tare.core.safe_folder import MOST_OF_LINE, SafeFolder
+from tare.core.units import format_bytes
 from tare.core.values import CaseId, EpochSeconds, Ordinal
 from tare.storage.alike import Alike
 
@@ -203,8 +204,10 @@ class Journal:
         As the last line, it would be dropped as torn, and with a further line the campaign could not be read.
         """
         try:
+            if len(line) > MOST_OF_LINE:
+                raise DamagedLine(f"it takes more than {format_bytes(MOST_OF_LINE)}")
             _decode(line)
-        except NOT_JSON as error:
+        except (DamagedLine, *NOT_JSON) as error:
             raise CampaignError(
                 f"{self.path}: not written: an event that cannot be read again ({error}); please report this"
             ) from error

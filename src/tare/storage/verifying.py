@@ -107,15 +107,17 @@ def _read_lines(
     A last line without its end is just being written if the journal `is_growing`.
     """
     try:
-        data = journal.read(MOST_BYTES)
+        lines = list(journal.lines(MOST_BYTES))
     except FileNotFoundError:
         return [], []
     except OSError as error:
         faults.append(Discrepancy(JOURNAL, f"cannot be read: {error.strerror}"))
         return [], []
-    *lines, rest = data.split(b"\n")
-    if rest and not is_growing:
-        faults.append(Discrepancy(f"{JOURNAL}:{len(lines) + 1}", "cut short, as a crash leaves a line"))
+    if lines and not lines[-1].endswith(b"\n"):
+        lines.pop()
+        if not is_growing:
+            faults.append(Discrepancy(f"{JOURNAL}:{len(lines) + 1}", "cut short, as a crash leaves a line"))
+    lines = [line[:-1] for line in lines]
     reader, events, ended = LineReader(), list[Event](), set[Key]()
     for number, line in enumerate(lines, 1):
         try:

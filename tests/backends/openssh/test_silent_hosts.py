@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import time
 from pathlib import Path
@@ -9,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from tare.core.errors import BackendError
-from tare.plugins.backends.hosts import commands
+from tare.plugins.backends.batch.commands import Reach
+from tare.plugins.backends.hosts import answers, commands, output
 from tare.plugins.backends.hosts.commands import HostCommands
 from tare.probes.records import BEGIN_RECORD
 
@@ -54,3 +56,20 @@ def test_what_a_host_that_is_not_reached_says_is_told(tmp_path: Path) -> None:
     said = why(agent(tmp_path, "echo 'ssh: connect to host n1: No route to host' >&2; exit 255"), "echo")
     assert "host n1 could not be reached" in said
     assert "No route to host" in said
+
+
+@pytest.mark.parametrize("silence_s", [None, LONG_S])
+def test_a_host_that_prints_without_end_is_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silence_s: float | None
+) -> None:
+    """A login script that does so took all memory of this machine."""
+    for module in (answers, output):
+        monkeypatch.setattr(module, "MOST_BYTES", 1 << 20)
+    with pytest.raises(BackendError, match="host n1 prints more than 1 MiB, and was given up"):
+        agent(tmp_path, "yes").run({"n1": "true"}, timeout_s=LONG_S, silence_s=silence_s)
+
+
+def test_a_queue_whose_command_prints_without_end_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output, "MOST_BYTES", 1 << 20)
+    with pytest.raises(output.TooMuchOutput, match="it prints more than 1 MiB"):
+        Reach().run(["yes"], logging.getLogger("test"))

@@ -180,3 +180,12 @@ def test_a_github_summary_elsewhere_reports_what_is_missing(tare_here: Tare, cam
     assert ended.returncode == 2
     assert "GITHUB_STEP_SUMMARY is not set" in ended.stderr
     assert ended.stdout == ""
+
+
+@pytest.mark.parametrize("option", ["--junit", "--summary"])
+@pytest.mark.parametrize(("file", "code"), [("/dev/full", 3), ("nowhere/file", 2)])
+def test_a_full_disk_is_not_called_wrong_usage(
+    tare_here: Tare, campaign: Path, option: str, file: str, code: int
+) -> None:
+    ended = tare_here("check", campaign, "--fail-if", f"{OVERHEAD} > 5 %", option, file)
+    assert (ended.returncode, f"{file}: cannot write: " in ended.stderr) == (code, True)

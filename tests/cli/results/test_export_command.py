@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from support.synthetic import SIZES, make_campaign, write_campaign
 from tare.cli.commands.export import command
-from tare.core.errors import UsageError
+from tare.core.errors import InfrastructureError, UsageError
 
 N_ROWS = 2 * 5 * 2 * len(SIZES)
 
@@ -78,7 +78,7 @@ def test_the_error_names_a_file_that_cannot_be_written(folder: Path, tmp_path: P
 @pytest.mark.parametrize("form", ["csv", "json", "parquet"])
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs the device that is always full, full(4)")
 def test_a_full_disk_is_a_clear_error_in_every_format(folder: Path, form: str) -> None:
-    with pytest.raises(UsageError, match="No space left on device"):
+    with pytest.raises(InfrastructureError, match="No space left on device"):
         CliRunner().invoke(
             command, [str(folder), "-o", "/dev/full", "--format", form], catch_exceptions=False
         )

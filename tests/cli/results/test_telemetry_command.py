@@ -143,6 +143,18 @@ def test_a_file_that_is_no_statistics_is_refused_with_the_cure(tare_here: Tare, 
     assert "sadf -j" in done.stderr
 
 
+def test_statistics_as_sadc_keeps_them_are_refused_without_reading_them(
+    tare_here: Tare, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A sparse file of 1 GiB took twice its size in memory."""
+    write_campaign(tmp_path / "c", 1.6e9)
+    (tmp_path / "sa01").write_bytes(b"\x96\xd5\x75\x21" + bytes(60))
+    monkeypatch.setattr("tare.cli.commands.telemetry.read_given", None)
+    done = tare_here("telemetry", "import", tmp_path / "c", tmp_path / "sa01")
+    assert done.returncode == 2
+    assert "sa01: it is no text; make it with: sadf -j FILE" in done.stderr
+
+
 @pytest.fixture
 def prometheus(tmp_path: Path) -> Iterator[str]:
     """Run a real Prometheus that watches a server of ours, as a site's watches its nodes."""

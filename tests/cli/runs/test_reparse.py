@@ -234,7 +234,7 @@ def test_a_folder_that_cannot_be_made_is_named(misread: Path, tmp_path: Path, ta
     study = write(tmp_path / "right.yaml", RIGHT)
     for place in ("/proc/new", study / "new"):
         ended = tare_here("reparse", misread, study, "--out", place)
-        assert (ended.returncode, f"{place} cannot be made: " in ended.stderr) == (2, True), ended.stderr
+        assert (ended.returncode, f"{place}: cannot write: " in ended.stderr) == (2, True), ended.stderr
 
 
 def umask() -> int:

@@ -105,6 +105,24 @@ def test_a_changed_study_is_refused_until_it_is_to_extend(
     assert "holds 1 case that the study no longer has" in lost.stderr
 
 
+def test_a_campaign_folder_and_another_one_contradict_each_other(
+    tare_here: Tare, study: Study, tmp_path: Path
+) -> None:
+    """The campaign was continued, and --out ignored without a word."""
+    given = study("echo value: 1")
+    assert tare_here("run", given, "--out", "c").returncode == 0
+    ended = tare_here("run", "c", "--out", "other")
+    assert (ended.returncode, "c is a campaign folder itself; leave out --out" in ended.stderr) == (2, True)
+    assert not (tmp_path / "other").exists()
+    assert tare_here("run", "c", "--out", tmp_path / "c").returncode == 0
+
+
+@pytest.mark.parametrize("command", ["run", "calibrate"])
+def test_a_file_is_no_campaign_folder(tare_here: Tare, study: Study, tmp_path: Path, command: str) -> None:
+    ended = tare_here(command, given := study("echo value: 1"), "--out", given)
+    assert (ended.returncode, "is a file" in ended.stderr) == (2, True)
+
+
 def test_a_plan_starts_nothing_and_counts_its_runs(tare_here: Tare, study: Study, tmp_path: Path) -> None:
     path = study("touch started")
     planned = json.loads(tare_here("plan", path, "--json").stdout)

@@ -46,14 +46,23 @@ _EXAMPLE = "overhead(network=overlay) > 5 %"
 
 
 def parse_rules(sources: Iterable[RuleSource]) -> list[Rule]:
-    """Return the rules. Raises UsageError with the first fault of each faulty rule."""
+    """Return the rules, one that is given again without a name of its own only once.
+
+    Judged twice, it would need stronger evidence: all comparisons of a check are corrected together. Raises
+    UsageError with the first fault of each faulty rule.
+    """
     rules: list[Rule] = []
     faults: list[str] = []
+    known: set[tuple[Kind, str]] = set()
     for source in sources:
         try:
-            rules.append(parse_rule(source))
+            rule = parse_rule(source)
         except UsageError as error:
             faults.append(str(error))
+            continue
+        if source.name or (rule.kind, rule.text) not in known:
+            rules.append(rule)
+        known.add((rule.kind, rule.text))
     if faults:
         raise UsageError("\n".join(faults))
     return rules

@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     "--site", metavar="SITE", help="Use this site instead of the study's: local, lab, or a site file."
 )
 @click.option(
-    "--out", type=OutputPath(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-aa-DATE]"
+    "--out",
+    type=OutputPath(file_okay=False, path_type=Path),
+    help="Campaign folder.  [default: campaigns/STUDY-aa-DATE]",
 )
 @click.option(
     "--blocks", type=click.IntRange(min=3), help="Run this many blocks instead of the study's number."
@@ -60,8 +62,11 @@ def command(
     from tare.analysis.trust.calibration import calibration
 
     loaded = _load(study, site, blocks)
-    is_going_on = study is not None and study.is_dir() and loaded.study.is_aa
-    folder = study if study is not None and is_going_on else out or _default_folder(loaded.plan.study)
+    if study is not None and study.is_dir() and loaded.study.is_aa:
+        planning.require_one_folder(study, out, "--out")
+        folder = study
+    else:
+        folder = out or _default_folder(loaded.plan.study)
     echo(f"campaign {folder}", err=as_json)
     display: Display = _Quiet() if as_json else make_progress(loaded.plan)
     campaign = carry_out(folder, _as_aa_study(loaded), display)

@@ -12,7 +12,7 @@ import msgspec
 from tare.cli.commands.compare import read_reference
 from tare.cli.options import mean_option, unpaired_option
 from tare.core.comparison import Mean
-from tare.core.errors import CampaignError, UsageError
+from tare.core.errors import UsageError, not_written
 from tare.core.user_files import replacing
 from tare.terminal.output import echo, json_fields, json_option, print_json, print_table
 
@@ -262,7 +262,7 @@ def _write(path: Path, text: str, *, is_added: bool = False) -> None:
         with path.open("ab") if is_added else replacing(path) as file:
             file.write(text.encode(errors="replace"))
     except OSError as error:
-        raise CampaignError(f"{path}: cannot write: {error.strerror}") from error
+        raise not_written(path, error, "choose another file") from error
 
 
 def _body(found: Check, undecided: Undecided) -> dict[str, object]:

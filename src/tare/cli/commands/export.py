@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from tare.cli.options import OutputPath, redact_option
-from tare.core.errors import UsageError
+from tare.core.errors import UsageError, not_written
 from tare.core.user_files import replacing
 
 _FORMS = ("csv", "json", "parquet")
@@ -56,7 +56,7 @@ def command(folder: Path, form: str | None, output: Path | None, redacted: tuple
         with replacing(output) as file:
             export(campaign, Format(form), file)
     except OSError as error:
-        raise UsageError(f"{output}: cannot write: {error.strerror}; choose another --output") from error
+        raise not_written(output, error, "choose another --output") from error
 
 
 def _form_of(output: Path | None) -> str:

@@ -112,17 +112,21 @@ def _print(publication: Publication) -> None:
 
 
 def _write(publication: Publication, folder: Path) -> None:
+    """Make the campaign in `folder`, or complete one that a killed command left there."""
+    from tare.app.importing import existing_import
     from tare.published import as_campaign, as_runs
     from tare.storage.imports import Imported, write_import
 
-    if folder.exists() and any(folder.iterdir()):
+    existing, made = existing_import(folder), as_campaign(publication)
+    known = {(one.case, one.block) for one in existing.attempts} if existing else set()
+    runs = [one for one in as_runs(publication) if (one.attempt.case, one.attempt.block) not in known]
+    if existing is not None and (existing.plan.cases != made.plan.cases or not runs):
         raise UsageError(f"{folder} is there already; choose another --out")
     argv = ("tare", "published", publication.name)
-    runs = [
-        Imported(publication.file, one.case, one.attempt, "stdout", argv, is_linked=False)
-        for one in as_runs(publication)
+    imported = [
+        Imported(publication.file, one.case, one.attempt, "stdout", argv, is_linked=False) for one in runs
     ]
-    write_import(folder, as_campaign(publication).plan, runs, None)
+    write_import(folder, made.plan, imported, existing)
 
 
 def _body(publication: Publication) -> dict[str, object]:

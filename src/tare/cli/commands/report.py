@@ -16,7 +16,7 @@ from tare.cli.options import OutputPath, mean_option, redact_option, unpaired_op
 from tare.core.campaign import Campaign
 from tare.core.collection import no_collection
 from tare.core.comparison import Mean
-from tare.core.errors import CampaignError, DiskFull, UsageError
+from tare.core.errors import CampaignError, DiskFull, TareError, UnreadableFile, UsageError, not_written
 from tare.core.values import Settings
 from tare.terminal.output import at_work, echo, json_option, print_json
 
@@ -128,10 +128,7 @@ def command(
             with no_collection():  # a tenth of the time; a report makes few cycles
                 files = _write(folder, target, wanted, options)
         except OSError as error:
-            fault = CampaignError.from_os(target, error)
-            if not isinstance(fault, DiskFull):
-                fault = CampaignError(f"{fault}; choose another --output")
-            raise fault from error
+            raise _not_written(error, target, is_given=output is not None) from error
     page = files.get(Format.HTML)
     if as_json:
         has_charts = bool(wanted & {Format.HTML, Format.CSV})
@@ -144,6 +141,16 @@ def command(
         echo(*map(str, files.values()))
     if is_opened and page:
         webbrowser.open(page.resolve().as_uri())
+
+
+def _not_written(error: OSError, target: Path, *, is_given: bool) -> TareError:
+    """Return the error for a report in `target`, which the user gave, or which a campaign has."""
+    fault, cure = CampaignError.from_os(target, error), "choose another --output"
+    if isinstance(fault, DiskFull) or isinstance(error, UnreadableFile):
+        return fault
+    if is_given:
+        return not_written(Path(error.filename or target), error, cure)
+    return CampaignError(f"{fault}; {cure}")
 
 
 def _write(folder: Path, target: Path, wanted: set[Format], options: _Options) -> dict[Format, Path]:

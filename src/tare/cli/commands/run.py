@@ -73,7 +73,9 @@ def telemetry_period(context: click.Context, parameter: click.Parameter, value: 
 @click.command()
 @click.argument("study", type=click.Path(path_type=Path))
 @click.option(
-    "--out", type=OutputPath(path_type=Path), help="Campaign folder.  [default: campaigns/STUDY-DATE]"
+    "--out",
+    type=OutputPath(file_okay=False, path_type=Path),
+    help="Campaign folder.  [default: campaigns/STUDY-DATE]",
 )
 @click.option("--extend", is_flag=True, help="Add blocks, or new cases of the study, to a campaign.")
 @click.option(
@@ -159,6 +161,7 @@ def command(
     from tare.analysis.accounting import account
     from tare.analysis.repeats.stop_reason import stop_reason
 
+    planning.require_one_folder(study, out, "--out")
     loaded = planning.load(study, blocks, like=out)
     if study.is_dir() and blocks is None and not extend:
         loaded = planning.load(study, blocks_begun_with(study, loaded))

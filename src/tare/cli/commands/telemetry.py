@@ -14,8 +14,8 @@ from tare.core.campaign import Campaign
 from tare.core.counting import count
 from tare.core.errors import UsageError
 from tare.core.telemetry_sources import figures as telemetry_figures
-from tare.core.user_files import read_given
-from tare.plugins.collectors.sysstat import Reading, UnreadableSysstat, read_sysstat
+from tare.core.user_files import open_given, read_given
+from tare.plugins.collectors.sysstat import MADE_WITH, Reading, UnreadableSysstat, read_sysstat
 from tare.terminal.output import echo, json_option, plain, print_json, print_table
 
 if TYPE_CHECKING:
@@ -161,11 +161,15 @@ def import_(
         echo("No run has any: are clocks and --utc-offset right, and is the interval shorter than runs?")
 
 
+_HEAD_BYTES = 4096
 _MOST_BYTES = 1024 * 1024 * 1024  # a day of sar(1) as text has a few hundred MB on a large node
 
 
 def _read_file(path: Path, interface: str | None, utc_offset_s: float) -> list[Reading]:
     try:
+        with open_given(path) as file:
+            if b"\0" in file.read(_HEAD_BYTES):  # as in what sadc(8) writes, or a sparse file
+                raise UnreadableSysstat(f"it is no text; {MADE_WITH}")
         return read_sysstat(read_given(path, _MOST_BYTES).decode(errors="replace"), interface, utc_offset_s)
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror}") from error

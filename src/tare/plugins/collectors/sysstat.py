@@ -54,6 +54,10 @@ class UnreadableSysstat(ValueError):
     """The text is neither output of sadf -j nor of sar."""
 
 
+MADE_WITH = "make it with: sadf -j FILE -- -u -n DEV -r -q -b -w"
+"""How to make a file that can be read."""
+
+
 def read_sysstat(text: str, interface: str | None = None, utc_offset_s: float = 0.0) -> list[Reading]:
     """Return the readings in `text`, in either of the two formats, sorted by host and time.
 
@@ -65,7 +69,7 @@ def read_sysstat(text: str, interface: str | None = None, utc_offset_s: float = 
     else:
         found = list(_read_sar(text.splitlines(), interface, utc_offset_s))
     if not found:
-        raise UnreadableSysstat("it holds no statistics; make it with: sadf -j FILE -- -u -n DEV -r -q -b -w")
+        raise UnreadableSysstat(f"it holds no statistics; {MADE_WITH}")
     return sorted(found, key=lambda one: (one.host, one.at))
 
 

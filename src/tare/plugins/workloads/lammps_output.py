@@ -309,12 +309,14 @@ _WHOLE_SECONDS = "it is printed as 0:00:00, which only says that it is less than
 
 
 def _gaps(sessions: Iterable[_Session]) -> Iterator[str]:
-    """Yield the lines that a run lacks although others of the same start have them.
+    """Yield the lines that a run lacks although others of the same start, or all starts, have them.
 
-    A run with ``post no`` has none of these lines.
+    A run with ``post no`` has none of the lines after Loop time.
     """
     for session in sessions:
         loops = session.loops
+        if not session.has_start and loops:
+            yield "the output lacks its beginning, the line LAMMPS (…) with the version"
         if (session.year or 0) >= _ALWAYS_HAS_USE and any(
             one.has_performance and not one.has_use for one in loops
         ):

@@ -60,7 +60,7 @@ def in_compare(one: CheckedComparison) -> str:
 def limit_words(one: CheckedComparison) -> str:
     """Return the limit in the unit of the limited value: ``5 %``, ``−5 %`` for a rate, ``2.5 us``."""
     if one.function.is_figure or one.unit != "%":
-        text = f"{one.limit:.{15 if one.limit.is_integer() else 9}g}"
+        text = f"{one.limit:.{15 if one.limit.is_integer() else 9}g}".replace("-", "−")
         return f"{text} {one.unit}" if one.unit not in ("", "1") else text
     limit = -one.limit if one.is_turned else one.limit
     return f"{limit * 100 + 0.0:.6g} %".replace("-", "−")
@@ -144,10 +144,22 @@ def _number(value: float, one: CheckedComparison, half: float | None, more: int 
         return f"{sign}∞"
     if one.unit == "%" and not one.function.is_figure:
         sign = "+" if one.function is Function.OVERHEAD else ""
-        text = f"{value * 100:{sign}.{_decimals(value * 100, half and half * 100) + more}f}"
+        text = _digits(value * 100, half and half * 100, more, sign)
     else:
-        text = f"{value:.{_decimals(value, half) + more}f}"
+        text = _digits(value, half, more)
     return (text if float(text) else text.lstrip("+-")).replace("-", "−")
+
+
+def _digits(value: float, half: float | None, more: int, sign: str = "") -> str:
+    """Return `value` in digits; with an exponent if those before or after the point would be too many."""
+    if value == 0 or _LEAST_PLAIN <= abs(value) < _LEAST_WITH_EXPONENT:
+        return f"{value:{sign}.{_decimals(value, half) + more}f}"
+    size = half or abs(value) / 100
+    smaller = math.floor(math.log10(abs(value))) - math.floor(math.log10(size)) if size < math.inf else 0
+    return f"{value:{sign}.{min(max(smaller + 1, 1), 12) + more}e}"
+
+
+_LEAST_PLAIN, _LEAST_WITH_EXPONENT = 1e-9, 1e12
 
 
 def _decimals(value: float, half: float | None) -> int:

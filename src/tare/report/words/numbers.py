@@ -25,6 +25,7 @@ MOST_IN_PERCENT = 10.0
 """A ratio above this or below its inverse is written as a factor: 161 ×, not +15992 %; 1/161 ×, not −99 %."""
 
 MOST_DECIMALS = 4
+_LEAST_WITH_EXPONENT = 1e7
 _WIDE = 0.2
 _MOST_DIGITS = 5
 _LEAST_MEASURED, _MOST_MEASURED = 2, 6
@@ -95,10 +96,17 @@ def _decimals(share: float) -> int:
 def percent(share: float, *, is_signed: bool = True, decimals: int | None = None) -> str:
     """Return a share as percent: ``+68 %``, ``−0.4 %``; one decimal below ten percent."""
     digits = _decimals(share) if decimals is None else decimals
-    text = f"{share * 100:+.{digits}f}" if is_signed else f"{share * 100:.{digits}f}"
-    if float(text) == 0:
-        text = f"{0:.{digits}f}"
-    return text.replace("-", "−") + f"{NARROW}%"
+    text = _in_percent(share, digits)
+    sign = "+" if is_signed and share > 0 and text != f"{0:.{digits}f}" else ""
+    return f"{sign}{text}{NARROW}%"
+
+
+def _in_percent(share: float, decimals: int) -> str:
+    """Return a share times 100 with its decimals; with an exponent where `number` writes one, too."""
+    if abs(share * 100) >= _LEAST_WITH_EXPONENT:
+        return number(share * 100)
+    text = f"{share * 100:.{decimals}f}"
+    return (text if float(text) else f"{0:.{decimals}f}").replace("-", "−")
 
 
 def exact_percent(share: float) -> str:
@@ -110,9 +118,8 @@ def bracket(bounds: tuple[float, float] | None, decimals: int) -> str:
     """Return an interval of shares in percent: ``[61, 75]``; empty if there is none."""
     if bounds is None:
         return ""
-    low, high = (f"{end * 100:.{decimals}f}" for end in bounds)
-    low, high = (f"{0:.{decimals}f}" if float(end) == 0 else end for end in (low, high))
-    return f"[{low},{SPACE}{high}]".replace("-", "−")
+    low, high = (_in_percent(end, decimals) for end in bounds)
+    return f"[{low},{SPACE}{high}]"
 
 
 def bracket_values(low: float | None, high: float | None) -> str:

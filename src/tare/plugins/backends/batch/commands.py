@@ -14,6 +14,7 @@ from tare.core.errors import BackendError
 from tare.core.log import fields
 from tare.plugins.backends.batch.queue import Queue
 from tare.plugins.backends.hosts.login_shell import for_login_shell
+from tare.plugins.backends.hosts.output import TooMuchOutput, read_output
 from tare.plugins.backends.hosts.own_storage import remove_from
 
 _TIMEOUT_S = 60.0
@@ -47,16 +48,21 @@ class Reach(NamedTuple):
         """
         began = time.monotonic()
         own = ["env", *(f"--unset={name}" for name in unset), *argv] if unset else argv
-        done = subprocess.run(
+        with subprocess.Popen(
             [*self.way, for_login_shell(own)] if self.way else list(argv),
             stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=_TIMEOUT_S,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
             env={name: value for name, value in self.env.items() if self.way or name not in unset},
             cwd="/",
             start_new_session=True,
-        )
+        ) as process:
+            try:
+                out, err = read_output(process, _TIMEOUT_S)
+            except BaseException:
+                process.kill()
+                raise
+        done = subprocess.CompletedProcess(process.args, process.returncode, out, err)
         level = logging.INFO if _CHANGES & {*argv} else logging.DEBUG
         ms = round((time.monotonic() - began) * 1e3)
         login = self.way[-1] if self.way else None
@@ -103,6 +109,8 @@ class CommandQueue(Queue):
             return self._reach.run(argv, self._logger, unset)
         except subprocess.TimeoutExpired as error:
             raise BackendError(f"{argv[0]} did not answer within {error.timeout:g} s") from error
+        except TooMuchOutput as error:
+            raise BackendError(f"{argv[0]}: {error.strerror}, and did not end") from error
         except OSError as error:
             program = self._reach.way[0] if self._reach.way else argv[0]
             raise BackendError(f"{program}: {error.strerror}; is {self.system} installed here?") from error

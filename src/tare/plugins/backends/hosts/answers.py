@@ -9,8 +9,10 @@ import time
 from typing import IO
 
 from tare.core.errors import BackendError
+from tare.core.units import format_bytes
 from tare.core.visible_text import said_line
 from tare.plugins.backends.hosts.openssh import explain
+from tare.plugins.backends.hosts.output import MOST_BYTES, TooMuchOutput, read_output
 from tare.probes.records import SEPARATOR
 
 BEGIN = "tare-begins"
@@ -37,9 +39,11 @@ def answer_of(
     deadline = time.monotonic() + timeout_s
     if silence_s is None or login_s is None:
         try:
-            out, err = process.communicate(timeout=timeout_s)
+            out, err = read_output(process, timeout_s)
         except subprocess.TimeoutExpired as error:
             raise BackendError(f"host {host} did not answer within {timeout_s:g} s") from error
+        except TooMuchOutput as error:
+            raise BackendError(_endless(host)) from error
     else:
         out, err = _read(host, process, deadline, silence_s, login_s)
     if process.returncode == _UNREACHABLE:
@@ -68,10 +72,16 @@ def _read(
                 key.data.extend(piece)
                 if not piece:
                     selector.unregister(key.fileobj)
+                elif len(out) + len(err) > MOST_BYTES:
+                    raise BackendError(_endless(host))
                 elif key.data is out and begin in out:
                     limit = min(time.monotonic() + silence_s, deadline)
     process.wait(max(deadline - time.monotonic(), 1))
     return bytes(out), bytes(err)
+
+
+def _endless(host: str) -> str:
+    return f"host {host} prints more than {format_bytes(MOST_BYTES)}, and was given up"
 
 
 def _given_up(host: str, out: bytes | bytearray, is_over: bool, silence_s: float, login_s: float) -> str:
