@@ -175,6 +175,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"The USL puts the peak of throughput at .+\.",
         r"Not measured: .+\.",
         r"Not measured together with \d+ nodes?: .+\.",
+        r"No speedup(?: on .+)?: a mean is zero or less\.",
         r"Not measured\.",
     ),
     "crossovers": (

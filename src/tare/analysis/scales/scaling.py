@@ -16,7 +16,7 @@ from tare.analysis.answering_figures import scaling_foms
 from tare.analysis.estimate import listed
 from tare.analysis.lines import Line, cases_by_workload, fixed_settings, lines, wanted_scalings
 from tare.analysis.pairs import recorded_blocks
-from tare.analysis.scales.point_notes import curve_note, lack_note, pair_words
+from tare.analysis.scales.point_notes import curve_note, lack_note, pair_words, point_note
 from tare.analysis.table import Cell, Table, tabulate
 from tare.analysis.verdicts.missing import MissingValues
 from tare.analysis.verdicts.timed_out_runs import timed_out
@@ -349,8 +349,10 @@ def _points(
                     can_be_negative=bool(allowed.gain[column]) and not (before and before.timed_out),
                     can_be_super_linear=bool(allowed.efficiency[column]) and not n_timed_out[column],
                 ),
-                note=lack_note(int(found.n_blocks[column]), why[column])
-                or pair_words(grown, column, scale, p_ref, None if before is None else before.scale),
+                note=point_note(
+                    pair_words(grown, column, scale, p_ref, None if before is None else before.scale),
+                    lack_note(int(found.n_blocks[column]), why[column]),
+                ),
                 timed_out=n_timed_out[column],
             )
         )
