@@ -127,7 +127,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"{_RUNS} (?:does|do) not count: \d+ failed\.",
         r"Only runs whose output passed every check count\.",
         r"The study asks for \d+ to \d+ blocks, until each interval is within ± [\d.]+ %; the rule looks at "
-        r"widths alone, taking blocks as independent, and never at verdicts\.",
+        r"widths alone, and never at verdicts\.",
         r"Within a block, nothing of it ran for up to [^,]+, which parts no pairs: the machine may have "
         r"changed "
         r"meanwhile\.",
@@ -211,7 +211,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     "rules": (
         r"No speedup is reported\.",
         r"Changes are relative to .+, with absolute values\.",
-        r"Speedups refer to the smallest scale that all sides were planned at: .+\.",
+        r"The bases? (?:is|are) .+\.",
         r"Whether that is the best serial program was not asked\.",
         r"No exclusion is recorded\.",
         r"How many cores the nodes have was not recorded\.",
@@ -228,7 +228,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Nothing was compared\.",
         r"\d+ quoted ratios? (?:has an interval|have intervals) over blocks\.",
         r"\d+ ratios? had the same value in every block\.",
-        r"\d+ ratios? (?:has|have) none: too few blocks, as a rule\.",
+        r"\d+ ratios? (?:has|have) none\.",
         r"No ratio has blocks enough for a test\.",
         r"No quoted ratio has what its diagnostic takes: five blocks that differ, and no value of zero or "
         r"less\.",
