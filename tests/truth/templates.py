@@ -60,6 +60,9 @@ _SESSION_CHANGE = (
 )
 _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
+_OUTCOME = (
+    r"\d+ (?:worse|better)(?: in some rows(?: and better in others)?)? \([^)]*(?:\([^)]*\)[^)]*)*\)"
+)
 _ASIDE = r"(?: \((?:[^()]|\([^()]*\))+\))?"
 _GROUP = r"(?:all \d+|both|one) of the [a-z ]+"
 _FEW = "(?: of so few (?:blocks|runs))?"
@@ -85,8 +88,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         "At 1 node nothing crosses the network: what differs there is not what the network carries.",
         "At 1 node nothing crosses the network, so the networks are not compared there.",
         r"\d+ more figures? that (?:does|do) not answer this (?:was|were) measured: (?:none is known to be "
-        r"worse or better|\d+ (?:worse|better) \([^)]*(?:\([^)]*\)[^)]*)*\)(?: and \d+ better "
-        r"\([^)]*(?:\([^)]*\)[^)]*)*\))?)\.",
+        rf"worse or better|{_OUTCOME}(?:, {_OUTCOME})*(?: and {_OUTCOME})?)\.",
     ),
     "reading": (
         r"No number has an interval: too few blocks have values of both sides\.",
