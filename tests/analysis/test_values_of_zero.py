@@ -62,6 +62,13 @@ def test_a_rule_on_scatter_does_not_call_values_of_zero_unmeasured() -> None:
     assert one.why == "not computed: some values are zero or less"
 
 
+def test_a_rule_on_efficiency_does_not_speak_of_an_overhead() -> None:
+    asked = parse_rule(RuleSource(text="efficiency(ns_per_day) < 50 %", kind=Kind.FAIL_IF, where="--fail-if"))
+    found = make_application({"host": lambda case: -5.0}, (1, 2))
+    (one,) = check(found, [asked]).verdicts[0].judged
+    assert one.why.startswith("no speedup: a mean is zero or less")
+
+
 def test_values_too_near_to_zero_are_said_to_count_as_zero() -> None:
     tiny = [1e-300] * 6
     found = make_planned({side: {DROPS: tiny} for side in ("host", "overlay")})
