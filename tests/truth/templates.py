@@ -60,9 +60,7 @@ _SESSION_CHANGE = (
 )
 _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
-_OUTCOME = (
-    r"\d+ (?:worse|better)(?: in some rows(?: and better in others)?)? \([^)]*(?:\([^)]*\)[^)]*)*\)"
-)
+_OUTCOME = r"\d+ (?:worse|better)(?: in some rows(?: and better in others)?)? \([^)]*(?:\([^)]*\)[^)]*)*\)"
 _ASIDE = r"(?: \((?:[^()]|\([^()]*\))+\))?"
 _GROUP = r"(?:all \d+|both|one) of the [a-z ]+"
 _FEW = "(?: of so few (?:blocks|runs))?"
