@@ -5,6 +5,7 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from support.planned import ELAPSED, RATE, about, make_planned
 from support.synthetic import SIZES, make_campaign, make_case
 from tare.analysis.verdicts.compare import aggregates, comparisons, overview_of
 from tare.analysis.verdicts.headline import headlines
@@ -52,6 +53,38 @@ def test_asking_for_one_figure_after_a_look_at_all_makes_it_no_surer() -> None:
     for answer in (aggregates, comparisons):
         found = answer(campaign, foms=("latency",))
         assert found == [one for one in answer(campaign) if one.fom == "latency"]
+
+
+def one_near_the_margin_of_four() -> Comparison:
+    """Return a time that is surely 1.4 % longer, and surely within the margin only if nothing else is asked.
+
+    Three rates beside it have doubled.
+    """
+    near = [1.001, 0.998, 1.006, 0.994, 0.999, 1.007, 0.995]
+    doubled = [msgspec.structs.replace(RATE, name=f"rate{i}") for i in range(3)]
+    values = {
+        network: {ELAPSED: values, **{fom: about(10.0 * times, 7) for fom in doubled}}
+        for network, times, values in (
+            ("host", 1.0, [10.0] * 7),
+            ("overlay", 2.0, [10.14 * one for one in near]),
+        )
+    }
+    (one,) = (row for row in aggregates(make_planned(values)) if row.fom == "elapsed")
+    return one
+
+
+def test_a_difference_whose_interval_lies_within_the_margin_says_why_it_is_not_equivalent() -> None:
+    one = one_near_the_margin_of_four()
+    assert one.high is not None
+    assert one.high < 1.02
+    assert one.verdict is Verdict.WORSE
+    assert one.note == "within the margin alone, but not among 4 comparisons"
+
+
+def test_a_mean_of_times_that_is_the_same_is_not_said_to_differ() -> None:
+    cost = one_near_the_margin_of_four().mean_cost
+    assert cost is not None
+    assert not cost.is_notable
 
 
 def test_figures_that_no_summary_shows_do_not_dilute_those_that_it_shows() -> None:

@@ -131,6 +131,16 @@ def test_a_single_slow_run_is_an_outlier_and_not_serious() -> None:
     assert not found.is_serious
 
 
+def test_a_short_session_that_is_as_slow_as_another_has_no_run_far_off() -> None:
+    """All runs are 10 % slower from the second session on; the third has a single block."""
+    found = slowed(calm(9), lambda case, block: 1.1 if block > 4 else 1.0)
+    attempts = [
+        msgspec.structs.replace(one, session=1 + (one.block - 1) // 4, started_at=1e9 + 86400 * one.block)
+        for one in found.attempts
+    ]
+    assert quality(msgspec.structs.replace(found, attempts=tuple(attempts))).warnings == ()
+
+
 def test_runs_that_resemble_the_one_before_are_found() -> None:
     wave = 1 + 0.05 * np.sin(np.arange(33) * np.pi / 4)
     campaign = slowed(calm(blocks=32), lambda case, b: float(wave[b]) if case == ODD else 1.0)

@@ -7,16 +7,19 @@ import pytest
 
 from report.studies import page_of
 from support.planned import about, make_planned
+from support.scales import make_application
 from tare.analysis.checking.check import check
 from tare.analysis.checking.rule_parser import parse_rule
 from tare.analysis.checking.rules import Kind, RuleSource
 from tare.analysis.estimate import estimates
+from tare.analysis.scales.scaling import scalings
 from tare.analysis.trust.quality import quality
 from tare.analysis.verdicts.compare import aggregates
 from tare.analysis.verdicts.distribution import diagnose
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
 from tare.core.workload import Better, Fom
+from tare.report.words.scaling import efficiency_words, sentences, speedup_words
 
 DROPS = Fom(name="drops", unit="1", better=Better.LOWER, is_primary=True)
 
@@ -59,6 +62,13 @@ def test_a_rule_on_scatter_does_not_call_values_of_zero_unmeasured() -> None:
     assert one.why == "not computed: some values are zero or less"
 
 
+def test_a_rule_on_efficiency_does_not_speak_of_an_overhead() -> None:
+    asked = parse_rule(RuleSource(text="efficiency(ns_per_day) < 50 %", kind=Kind.FAIL_IF, where="--fail-if"))
+    found = make_application({"host": lambda case: -5.0}, (1, 2))
+    (one,) = check(found, [asked]).verdicts[0].judged
+    assert one.why.startswith("no speedup: a mean is zero or less")
+
+
 def test_values_too_near_to_zero_are_said_to_count_as_zero() -> None:
     tiny = [1e-300] * 6
     found = make_planned({side: {DROPS: tiny} for side in ("host", "overlay")})
@@ -79,3 +89,23 @@ def test_a_ratio_of_other_means_than_asked_for_says_so(mean: Mean) -> None:
 def test_the_method_of_ratios_names_those_of_arithmetic_means() -> None:
     assert "where values are zero or less they are those of arithmetic means" in page_of(with_zeros(1))
     assert "where values are zero or less they are those of arithmetic means" not in page_of(with_zeros(0))
+
+
+@pytest.mark.parametrize(
+    ("last", "told"),
+    [(-3.0, "No speedup on 4 nodes: a mean is zero or less."), (30.0, "")],
+    ids=["below zero", "above"],
+)
+def test_scales_that_ran_together_are_not_said_to_have_run_apart(last: float, told: str) -> None:
+    values = {1: 10.0, 2: 20.0, 4: last}
+    (curve,) = scalings(make_application({"host": lambda case: values[case.layout.nodes]}, (1, 2, 4)))
+    text = " ".join(sentences(curve)).replace("\u202f", " ")
+    assert told in text
+    assert "Not measured together" not in text
+
+
+def test_a_base_below_zero_has_no_speedup_itself() -> None:
+    (curve,) = scalings(make_application({"host": lambda case: -5.0}, (1, 2)))
+    assert sentences(curve) == ["No speedup: a mean is zero or less."]
+    assert {speedup_words(curve, point) for point in curve.points} == {"–"}
+    assert {efficiency_words(curve, point) for point in curve.points} == {"–"}

@@ -91,6 +91,8 @@ def test_facts_that_differ_between_variants_stand_apart_from_those_that_are_shar
         ("turbo", False),
     ]
     assert found.differences[0].by_variant == {"host": ("1500",), "overlay": ("1450",)}
+    lacking = ("on", "not recorded")  # on the first host of each
+    assert found.differences[1].by_variant == {"host": lacking, "overlay": lacking}
 
 
 def test_traffic_is_the_median_over_runs_and_held_against_the_references_busiest_interface() -> None:

@@ -8,7 +8,7 @@ import msgspec
 
 from report.designs import LATER, change, text_of
 from tare.core.campaign import Campaign, Session
-from truth.campaigns import campaign
+from truth.campaigns import Truth, campaign
 
 
 def test_a_level_added_later_is_reported_with_its_session_and_what_was_made_again() -> None:
@@ -20,6 +20,11 @@ def test_a_level_added_later_is_reported_with_its_session_and_what_was_made_agai
     assert "6 blocks, of which 0 have measured runs of all their cases, made together." in text
     assert "one session," not in text
     assert "No measured run was made twice" not in text
+
+
+def test_cases_that_were_added_later_are_named_with_what_their_numbers_count() -> None:
+    truth = Truth(factors={"network": ("a", "b"), "nodes": (1, 8)}, late=("nodes", 8))
+    assert "2 cases first ran in a later session (2): a · 8 nodes; b · 8 nodes." in text_of(campaign(truth))
 
 
 def test_a_clock_that_was_set_between_sessions_is_reported() -> None:

@@ -34,6 +34,15 @@ def test_an_end_does_not_look_as_if_it_lay_within_the_margin_or_beyond(
     assert shares((low + high) / 2, (low, high), margin=0.02).interval.replace("\u00a0", " ") == text
 
 
+@pytest.mark.parametrize(
+    ("share", "text"), [(0.03, "+3.0 % [3.0, 3.0]"), (0.2, "+20 % [20, 20]"), (0.0, "0.0 % [0.0, 0.0]")]
+)
+def test_what_never_varies_has_no_digits_to_tell_its_ends_apart(share: float, text: str) -> None:
+    for off in (1e-16, 1e-7):
+        shown = str(shares(share + off, (share - 2 * off, share + 2 * off), margin=0.02))
+        assert shown.replace("\u00a0", " ").replace("\u202f", " ") == text
+
+
 def test_both_ends_of_a_margin_are_given_since_they_are_symmetric_in_the_ratio() -> None:
     assert from_to(0.02).replace("\u202f", " ") == ", from −1.96 % to +2 %"
     assert from_to(0.1).replace("\u202f", " ") == ", from −9.09 % to +10 %"

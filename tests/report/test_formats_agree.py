@@ -14,8 +14,11 @@ from statistics import geometric_mean
 import pytest
 
 from cli.conftest import call_tare_here
-from report.studies import answers_of
+from report.studies import answers_of, content_of, part_of
 from support.scales import make_application, usl
+from support.synthetic import make_campaign
+from tare.report.sections.overview import Overview
+from tare.report.sections.verdicts import Verdicts
 from tare.report.words.numbers import NARROW
 from tare.report.writing import NAMES, Format, write_report
 
@@ -236,3 +239,19 @@ def test_the_pdf_shows_what_the_tables_of_the_paper_say(report: Path, tmp_path: 
             if len(cell) == 3:
                 value, low, high = cell
                 assert f"{value}[{low},{high}]" in shown
+
+
+@pytest.mark.parametrize("slower", [1.0, 1.5], ids=["equivalent", "worse"])
+def test_a_cell_of_the_heat_map_has_the_p_value_of_the_table_of_verdicts(slower: float) -> None:
+    found = content_of(make_campaign(ratio=slower, noise=0.002, sizes=(65536,)))
+    shown = [
+        dict(cell.details)["p"]
+        for table in part_of(found, Overview).maps
+        for row in table.rows
+        for cell in row.cells
+        if cell
+    ]
+    rows = part_of(found, Verdicts).rows
+    (at,) = (place for place, column in enumerate(rows.columns) if column.title == "p")
+    of = "as large a difference as the margin" if slower == 1 else "no difference"
+    assert shown == [f"{row.cells[at].text} of {of}, corrected among 2" for row in rows.rows]

@@ -12,7 +12,7 @@ import pytest
 from analysis.test_bounds import limited
 from report.studies import content_of, part_of
 from support.scales import make_application, usl
-from support.synthetic import make_attempt, make_campaign
+from support.synthetic import make_attempt, make_campaign, make_case
 from tare.core.attempt import Source, State
 from tare.core.campaign import Campaign
 from tare.core.comparison import Mean
@@ -54,6 +54,23 @@ def test_the_base_of_each_speedup_is_named_with_its_value() -> None:
     assert re.search(r"at 1\Wnode: (5|6)\.\d\d ns/day", sentence), sentence
 
 
+def test_a_base_is_the_smallest_scale_that_was_measured_not_the_smallest_that_was_planned() -> None:
+    laws = {"host": usl(), "overlay": usl()}
+    sentence = text_of(make_application(laws, missing=[("overlay", 1)]), 1)
+    assert sentence.startswith("The bases are synthetic.application · host at 2 nodes: ")
+    assert "planned" not in sentence
+
+
+def test_the_settings_of_a_base_have_their_names() -> None:
+    cases = [
+        make_case(workload="synthetic.application", nodes=nodes, parameters={"threads_of_io": threads})
+        for nodes in (1, 2)
+        for threads in (1, 4)
+    ]
+    sentence = text_of(make_application({"host": usl()}, cases=cases), 1)
+    assert "threads of io 4 at 1 node" in sentence
+
+
 def test_how_much_of_a_node_is_used_is_reported_where_its_cores_are_known() -> None:
     assert "Cases ask for 1 core of a node (ranks × threads); nodes have 64." in text_of(
         recorded(make_campaign()), 2
@@ -76,7 +93,7 @@ def test_intervals_are_claimed_only_where_there_are_any() -> None:
     assert rule(make_campaign(), 5).keeping is Keeping.KEPT
     few = make_campaign(blocks=2)
     assert rule(few, 5).keeping is Keeping.PARTLY
-    assert "too few blocks" in text_of(few, 5)
+    assert "2 ratios have none." in text_of(few, 5)
 
 
 def test_a_ratio_that_never_varies_is_reported_as_such() -> None:

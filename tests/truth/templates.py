@@ -60,6 +60,7 @@ _SESSION_CHANGE = (
 )
 _CHANGES = rf"{_SESSION_CHANGE}|\d+ more figures? changed between sessions"
 
+_OUTCOME = r"\d+ (?:worse|better)(?: in some rows(?: and better in others)?)? \([^)]*(?:\([^)]*\)[^)]*)*\)"
 _ASIDE = r"(?: \((?:[^()]|\([^()]*\))+\))?"
 _GROUP = r"(?:all \d+|both|one) of the [a-z ]+"
 _FEW = "(?: of so few (?:blocks|runs))?"
@@ -85,8 +86,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         "At 1 node nothing crosses the network: what differs there is not what the network carries.",
         "At 1 node nothing crosses the network, so the networks are not compared there.",
         r"\d+ more figures? that (?:does|do) not answer this (?:was|were) measured: (?:none is known to be "
-        r"worse or better|\d+ (?:worse|better) \([^)]*(?:\([^)]*\)[^)]*)*\)(?: and \d+ better "
-        r"\([^)]*(?:\([^)]*\)[^)]*)*\))?)\.",
+        rf"worse or better|{_OUTCOME}(?:, {_OUTCOME})*(?: and {_OUTCOME})?)\.",
     ),
     "reading": (
         r"No number has an interval: too few blocks have values of both sides\.",
@@ -127,7 +127,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         rf"{_RUNS} (?:does|do) not count: \d+ failed\.",
         r"Only runs whose output passed every check count\.",
         r"The study asks for \d+ to \d+ blocks, until each interval is within ± [\d.]+ %; the rule looks at "
-        r"widths alone, taking blocks as independent, and never at verdicts\.",
+        r"widths alone, and never at verdicts\.",
         r"Within a block, nothing of it ran for up to [^,]+, which parts no pairs: the machine may have "
         r"changed "
         r"meanwhile\.",
@@ -175,6 +175,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"The USL puts the peak of throughput at .+\.",
         r"Not measured: .+\.",
         r"Not measured together with \d+ nodes?: .+\.",
+        r"No speedup(?: on .+)?: a mean is zero or less\.",
         r"Not measured\.",
     ),
     "crossovers": (
@@ -210,7 +211,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
     "rules": (
         r"No speedup is reported\.",
         r"Changes are relative to .+, with absolute values\.",
-        r"Speedups refer to the smallest scale that all sides were planned at: .+\.",
+        r"The bases? (?:is|are) .+\.",
         r"Whether that is the best serial program was not asked\.",
         r"No exclusion is recorded\.",
         r"How many cores the nodes have was not recorded\.",
@@ -227,7 +228,7 @@ SENTENCES: dict[str, tuple[str, ...]] = {
         r"Nothing was compared\.",
         r"\d+ quoted ratios? (?:has an interval|have intervals) over blocks\.",
         r"\d+ ratios? had the same value in every block\.",
-        r"\d+ ratios? (?:has|have) none: too few blocks, as a rule\.",
+        r"\d+ ratios? (?:has|have) none\.",
         r"No ratio has blocks enough for a test\.",
         r"No quoted ratio has what its diagnostic takes: five blocks that differ, and no value of zero or "
         r"less\.",

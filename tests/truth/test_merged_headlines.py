@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator
+from statistics import geometric_mean
 
+import msgspec
 import pytest
 
 from tare.analysis.verdicts.equivalence_limits import own_note
@@ -14,7 +16,7 @@ from tare.core.campaign import Campaign
 from tare.core.verdict import Verdict
 from tare.report.words.answer import reading
 from tare.report.words.assumed import assumed_words
-from truth.campaigns import Truth, campaign
+from truth.campaigns import Truth, by_level, campaign
 from truth.noise import lognormal
 from truth.told_campaigns import plain, said
 
@@ -83,3 +85,36 @@ def test_the_verdicts_that_hold_anyway_are_counted_as_the_table_counts_them(seed
     found = campaign(truth, seed=seed)
     rows = [row for one in headlines(found) for row in one.rows]
     assert assumed_words(rows, "All of it") in reading(headlines(found), 0.02)
+
+
+def test_a_mean_over_scales_holds_a_scale_that_was_added_later() -> None:
+    """Four nodes ran in a session of their own, a day later, beside their own reference."""
+    truth = Truth(
+        factors={"network": ("a", "b"), "nodes": (1, 4)},
+        slowing=lambda settings, fom: 1.3 if settings["network"] == "b" else 1.0,
+        late=("nodes", 4),
+        late_reference=False,
+    )
+    (one,) = headlines(campaign(truth))
+    assert len(one.rows) == 2
+    assert one.n_blocks == truth.blocks
+    assert one.ratio == pytest.approx(geometric_mean([row.ratio or 0.0 for row in one.rows]))
+    assert one.note == ""
+
+
+@pytest.mark.parametrize("seed", range(1, 6))
+def test_a_mean_over_cases_of_which_none_lacks_a_block_lies_between_them(seed: int) -> None:
+    """Half of the cases are added later, and blocks of all cases after that."""
+    truth = Truth(
+        factors={"network": ("a", "b"), "nodes": (1, 2, 4, 8)}, slowing=by_level("network", {"b": 1.5})
+    )
+    found = campaign(truth, seed=seed)
+    late = {case.id for case in found.plan.cases if case.layout.nodes > 2}
+    attempts = [
+        msgspec.structs.replace(one, session=2 if one.case in late or one.block > 3 else 1)
+        for one in found.attempts
+    ]
+    (one,) = headlines(msgspec.structs.replace(found, attempts=tuple(attempts)))
+    ratios = [row.ratio or 0.0 for row in one.rows]
+    assert one.ratio == pytest.approx(geometric_mean(ratios))
+    assert one.least == min(ratios)

@@ -64,6 +64,39 @@ def test_an_efficiency_that_is_not_known_is_not_said_to_be_low() -> None:
     assert not [one for one in told if "negative" in one]
 
 
+@pytest.mark.parametrize("late_slower", [1.0, 3.0])
+def test_a_law_holds_scales_that_were_added_later_on_a_slower_machine(late_slower: float) -> None:
+    """Eight nodes ran a day later, beside one node; the program scales ideally."""
+    truth = Truth(
+        factors={"nodes": (1, 2, 4, 8)},
+        reference={"nodes": 1},
+        late=("nodes", 8),
+        late_slower=late_slower,
+        slowing=lambda settings, fom: 1 / float(settings["nodes"]),
+        noise=lognormal(0.002),
+    )
+    (curve,) = scalings(campaign(truth))
+    assert curve.points[-1].efficiency is not None
+    for fit in curve.fits:
+        assert fit.misfit is not None
+        assert fit.misfit < 0.02
+        assert fit.parameters["sigma"].value < 0.01
+        assert fit.parameters["sigma"].high is not None
+
+
+def test_a_law_leaves_out_a_scale_beside_which_the_base_did_not_run() -> None:
+    truth = Truth(
+        factors={"nodes": (1, 2, 8)},
+        reference={},
+        late=("nodes", 8),
+        late_reference=False,
+        late_slower=3.0,
+        slowing=lambda settings, fom: 1 / float(settings["nodes"]),
+    )
+    (curve,) = scalings(campaign(truth))
+    assert curve.fits[0].refusal == "2 scales were measured together; Amdahl takes 3 or more"
+
+
 def test_a_scale_that_ran_a_day_later_is_held_against_nothing_that_ran_before() -> None:
     """The machine is 30 % slower by then; what ran at one node beside it is not there."""
     truth = Truth(

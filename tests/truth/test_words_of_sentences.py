@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import msgspec
 import numpy as np
 
+from support.planned import RATE, make_planned
 from tare.analysis.quoted_figures import quoted
 from tare.analysis.verdicts.compare import aggregates, overview_of
 from tare.analysis.verdicts.headline import headlines
@@ -70,6 +71,25 @@ def test_a_further_figure_that_is_worse_here_and_better_there_counts_once() -> N
     better = msgspec.structs.replace(one, verdict=Verdict.BETTER)
     text = further_words([one, better], set())
     assert text == "1 more figure was measured: 1 worse in some rows and better in others (side1)."
+
+
+def test_a_further_figure_that_is_better_here_and_undecided_there_is_not_better_everywhere() -> None:
+    by = slowed("network", "overlay", {"side1": 0.5, "side2": 0.5})
+    figures = (Figure(name="rate"), *(Figure(name=f"side{i}", is_primary=False) for i in (1, 2)))
+    rows = aggregates(campaign(Truth(workloads={"a": figures}, slowing=by, noise=QUIET, blocks=12)))
+    (one,) = (row for row in rows if row.fom == "side1")
+    open_one = msgspec.structs.replace(one, verdict=Verdict.UNDECIDED)
+    text = further_words([*rows, open_one], {figure_key(row) for row in rows if row.fom == "rate"})
+    assert text == "2 more figures were measured: 1 better (side2) and 1 better in some rows (side1)."
+
+
+def test_what_has_no_ratio_is_not_said_to_have_changed_by_what_another_figure_did() -> None:
+    foms = [msgspec.structs.replace(RATE, name=f"errors{i}") for i in range(6)]
+    drops = msgspec.structs.replace(RATE, name="drops")
+    zeros = {fom: [0.0] * 6 for fom in foms}
+    found = make_planned({network: {**zeros, drops: [5.0] * 6} for network in ("host", "overlay")})
+    (answer,) = said(found)
+    assert "and 3 more figures at 2 nodes" in plain(answer.sentence)
 
 
 def test_of_many_further_figures_that_changed_the_rest_is_counted() -> None:

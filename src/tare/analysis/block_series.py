@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from tare.analysis.aggregate import block_means
 from tare.analysis.answering_figures import primary_foms
@@ -103,7 +104,8 @@ class BlockSeries:
         """Return the series with every session shifted to the level of the figure's longest session.
 
         A change between two sessions is neither a drift nor a second mode. A session with fewer than three
-        values of a figure has no reliable level, so it is not shifted.
+        values of a figure has no reliable level, so it is shifted like the session whose level is nearest to
+        its own.
         """
         sessions = np.array([one.session for one in self.passes])
         numbers = np.unique(sessions)
@@ -115,8 +117,20 @@ class BlockSeries:
         level = np.take_along_axis(means, counts.argmax(axis=0)[np.newaxis], axis=0)[0]
         logs = self.logs.copy()
         for number, count, mean in zip(numbers, counts, means, strict=True):
-            logs[sessions == number] += np.where(count >= MIN_BLOCKS, level - mean, 0.0)
+            near = np.where(count >= MIN_BLOCKS, mean, _nearest(mean, means, counts >= MIN_BLOCKS))
+            logs[sessions == number] += np.where(np.isfinite(near), level - near, 0.0)
         return dataclasses.replace(self, logs=logs)
+
+
+def _nearest(values: Floats, levels: Floats, is_known: npt.NDArray[np.bool_]) -> Floats:
+    """Return of each column the known one of its `levels` that is nearest to its value; NaN without any.
+
+    `levels` and `is_known` are sessions × columns.
+    """
+    distances = np.where(is_known, np.abs(levels - values), np.inf)
+    rows = distances.argmin(axis=0)[np.newaxis]
+    found: Floats = np.take_along_axis(np.where(np.isfinite(distances), levels, np.nan), rows, axis=0)[0]
+    return found
 
 
 def block_series(campaign: Campaign) -> BlockSeries:

@@ -8,7 +8,7 @@ import math
 import msgspec
 
 from tare.core.values import Settings
-from tare.core.verdict import Verdict
+from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better
 
 
@@ -185,6 +185,12 @@ class Finding(msgspec.Struct, frozen=True, gc=False):
     def is_within(self) -> bool:
         """Return whether it certainly lies within the margin, even where its verdict is not equivalent."""
         return self.verdict is Verdict.EQUIVALENT or bool(self.withheld_by)
+
+    @property
+    def p_of_claim(self) -> float | None:
+        """Return the adjusted p value of what the verdict claims, of no difference if it claims nothing."""
+        is_equivalent = self.verdict.claim is Claim.EQUIVALENCE
+        return self.p_equivalence_adjusted if is_equivalent else self.p_adjusted
 
     @property
     def may_miss(self) -> float | None:

@@ -205,7 +205,7 @@ UNDECIDED = Verdict.UNDECIDED = Verdict(
     "undecided",
     order=1000,
     sign="?",
-    meaning="the interval allows more than one of these, or there is none",
+    meaning="none of these is certain",
     against="undecided against",
     scatter="undecided",
     claim=Claim.NONE,

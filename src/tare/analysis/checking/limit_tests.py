@@ -15,6 +15,7 @@ from tare.analysis.checking.selection import Match, Sample
 from tare.analysis.proofs import NOTHING_CROSSED
 from tare.analysis.verdicts.row_notes import (
     NO_COMMON_POINT,
+    NO_SPEEDUP,
     NOT_MEASURED,
     NOT_TOGETHER,
     ROUNDED_AWAY,
@@ -274,6 +275,8 @@ def _why_absent(trial: Trial, i: int) -> str:
     row = trial.rows[i]
     if isinstance(row, Comparison) and is_without_ratio(row):
         return row.note
+    if function is Function.EFFICIENCY:
+        return NO_SPEEDUP
     return "no overhead: the figure of merit has no direction, or its reference is zero or less"
 
 

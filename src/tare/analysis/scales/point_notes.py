@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tare.analysis.verdicts.row_notes import NOT_TOGETHER, OF_ZEROS, unresolved_words
+from tare.analysis.verdicts.row_notes import NO_SPEEDUP, NOT_TOGETHER, OF_ZEROS, unresolved_words
 from tare.core.units import write_number
 from tare.stats.intervals import MIN_BLOCKS
 from tare.stats.ratios import Design
@@ -36,9 +36,16 @@ def pair_words(grown: Scaled, column: int, scale: float, p_ref: float | None, be
             return f"next to {write_number(base)}, {why}"
     if found is Design.NONE and p_ref is not None:
         return NOT_TOGETHER
+    if found is Design.ARITHMETIC and np.isnan(grown.speedup.ratio[column]):
+        return NO_SPEEDUP
     if Design.ARITHMETIC in (found, grown.gain.design[column]):
         return OF_ZEROS
     return "unpaired" if found is Design.UNPAIRED and scale != p_ref else ""
+
+
+def point_note(of_pair: str, of_lack: str) -> str:
+    """Return the note on a point, of what `pair_words` and `lack_note` say of it."""
+    return of_pair if of_pair == NO_SPEEDUP else of_lack or of_pair
 
 
 def curve_note(reference: float | None, p_ref: float | None, along: str) -> str:

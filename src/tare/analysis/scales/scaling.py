@@ -16,7 +16,8 @@ from tare.analysis.answering_figures import scaling_foms
 from tare.analysis.estimate import listed
 from tare.analysis.lines import Line, cases_by_workload, fixed_settings, lines, wanted_scalings
 from tare.analysis.pairs import recorded_blocks
-from tare.analysis.scales.point_notes import curve_note, lack_note, pair_words
+from tare.analysis.scales.law_fits import fit_laws
+from tare.analysis.scales.point_notes import curve_note, lack_note, pair_words, point_note
 from tare.analysis.table import Cell, Table, tabulate
 from tare.analysis.verdicts.missing import MissingValues
 from tare.analysis.verdicts.timed_out_runs import timed_out
@@ -30,7 +31,6 @@ from tare.core.units import is_elapsed_unit, write_number
 from tare.core.workload import Better
 from tare.stats.estimates import Estimates, estimate
 from tare.stats.intervals import CONFIDENCE, Floats
-from tare.stats.laws import fit_law
 from tare.stats.scaling import Scaled, bounded, claims, lasting, remarks, scaled
 
 FLOORS = (0.7, 0.5)
@@ -278,6 +278,7 @@ def _curve(
         is_recorded=has_recorded_blocks(one, campaign),
         is_unpaired=campaign.compares_unpaired,
     )
+    is_paired = bool(has_recorded_blocks(one, campaign).all()) and not campaign.compares_unpaired
     why = [missing.why(case.id) for _, case in one.line.cases]
     n_timed_out = [timed_out(campaign).get(case.id, 0) for _, case in one.line.cases]
     points = _points(
@@ -296,7 +297,7 @@ def _curve(
         p_ref=p_ref,
         confidence=CONFIDENCE,
         points=points,
-        fits=tuple(fit_law(law, scales, work) for law in _LAWS[one.kind]),
+        fits=fit_laws(_LAWS[one.kind], scales, work, at if is_paired else None, table.passes),
         lasting=_lastings(points, p_ref),
         note=curve_note(reference, p_ref, one.line.along),
     )
@@ -349,8 +350,10 @@ def _points(
                     can_be_negative=bool(allowed.gain[column]) and not (before and before.timed_out),
                     can_be_super_linear=bool(allowed.efficiency[column]) and not n_timed_out[column],
                 ),
-                note=lack_note(int(found.n_blocks[column]), why[column])
-                or pair_words(grown, column, scale, p_ref, None if before is None else before.scale),
+                note=point_note(
+                    pair_words(grown, column, scale, p_ref, None if before is None else before.scale),
+                    lack_note(int(found.n_blocks[column]), why[column]),
+                ),
                 timed_out=n_timed_out[column],
             )
         )

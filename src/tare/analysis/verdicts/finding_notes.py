@@ -26,7 +26,7 @@ from tare.analysis.verdicts.row_notes import (
 from tare.core.comparison import Mean
 from tare.core.counting import count
 from tare.core.margins import are_within, excludes_one
-from tare.core.verdict import Verdict
+from tare.core.verdict import Claim, Verdict
 from tare.core.workload import Better
 from tare.stats.hodges_lehmann import disagreements
 from tare.stats.intervals import CONFIDENCE, MIN_BLOCKS
@@ -69,7 +69,7 @@ def notes_of(family: JudgedFamily, verdicts: Sequence[Verdict]) -> list[str]:
 
 
 def _of_one_claim(family: JudgedFamily, verdicts: Sequence[Verdict]) -> Iterator[tuple[int, str]]:
-    """Yield the reason why an interval that would be a claim on its own is none."""
+    """Yield the reason why an interval that would be a claim on its own is none, or another one."""
     found, terms = family.found, family.terms
     for column in np.flatnonzero(np.isfinite(family.unresolved)).tolist():
         yield column, unresolved_words(f"{family.unresolved[column]:.2f}", found.n_blocks[column])
@@ -84,6 +84,8 @@ def _of_one_claim(family: JudgedFamily, verdicts: Sequence[Verdict]) -> Iterator
                 continue
             claim = "within the margin" if is_within[column] else "a difference"
             yield column, f"{claim} alone, but not {_together(family, column)}"
+        elif verdicts[column].claim is Claim.DIFFERENCE and is_within[column]:
+            yield column, f"within the margin alone, but not {_together(family, column)}"
 
 
 def _design_notes(family: JudgedFamily) -> list[str]:

@@ -271,6 +271,28 @@ def _levels(items: Sequence[_Item], campaign: Campaign, *, is_recorded: bool) ->
         np.column_stack([one.below for one in items]),
         np.column_stack([one.above for one in items]),
     )
+    if is_recorded and not campaign.compares_unpaired:
+        below, above = _side_by_side(below, above, [one.block for one in tabulate(campaign).passes])
     least = MIN_BLOCKS if campaign.compares_unpaired else 1
     together = int((np.isfinite(below) & np.isfinite(above)).any(axis=1).sum())
     return block_levels(below, above, is_paired=is_recorded and together >= least)
+
+
+def _side_by_side(below: Floats, above: Floats, blocks: Sequence[int]) -> tuple[Floats, Floats]:
+    """Return both sides, passes × cases, with the pairs of a block in as few of its passes as hold them.
+
+    Cases that were added later ran in another session than the rest of their block. Each pair ran together,
+    so the mean over cases may take one pair of each from different passes of a block.
+    """
+    is_pair = np.isfinite(below) & np.isfinite(above)
+    moved = tuple(np.where(is_pair, np.nan, side) for side in (below, above))
+    rows_of: dict[int, list[int]] = {}
+    for row, block in enumerate(blocks):
+        rows_of.setdefault(block, []).append(row)
+    for rows in rows_of.values():
+        for column in range(below.shape[1]):
+            paired = [row for row in rows if is_pair[row, column]]
+            last = rows[len(rows) - len(paired) :]
+            for to, side in zip(moved, (below, above), strict=True):
+                to[last, column] = side[paired, column]
+    return moved[0], moved[1]

@@ -186,16 +186,23 @@ class JudgedFamily:
 
     def mean_costs(self, verdicts: Sequence[Verdict]) -> list[MeanCost | None]:
         """Return the `MeanCost` of each column, marked where it says something different from the verdict."""
-        rows = zip(self.mean_cost, *listed(self.found.ratio), verdicts, self.better, strict=True)
+        ratios = listed(self.found.ratio, self.found.low, self.found.high)
+        rows = zip(self.mean_cost, *ratios, verdicts, self.better, strict=True)
         return [
             msgspec.structs.replace(cost, is_notable=True)
-            if cost is not None and self._is_notable(cost, ratio, verdict, better)
+            if cost is not None and self._is_notable(cost, ratio, low, high, verdict, better)
             else cost
-            for cost, ratio, verdict, better in rows
+            for cost, ratio, low, high, verdict, better in rows
         ]
 
     def _is_notable(
-        self, cost: MeanCost, ratio: float | None, verdict: Verdict, better: Better | None
+        self,
+        cost: MeanCost,
+        ratio: float | None,
+        low: float | None,
+        high: float | None,
+        verdict: Verdict,
+        better: Better | None,
     ) -> bool:
         terms = self.terms
         if cost.mean is terms.mean:
@@ -204,7 +211,9 @@ class JudgedFamily:
             return True
         if verdict is Verdict.UNDECIDED:
             return False
-        return verdict_of(cost.low, cost.high, margin=terms.margin, better=better) is not verdict
+        alone = verdict_of(low, high, margin=terms.margin, better=better)
+        of_cost = verdict_of(cost.low, cost.high, margin=terms.margin, better=better)
+        return of_cost is not verdict and of_cost is not alone
 
     def assume_independence(self, verdicts: Sequence[Verdict]) -> list[bool]:
         """Return which verdicts from few blocks would not hold if the blocks of a side were correlated."""

@@ -46,6 +46,9 @@ NO_RATIO_TO_REFERENCE = "no ratio: the mean of the reference is zero or less"
 NO_RATIO_OF_CONTENDER = "no ratio: the mean of the contender is below zero"
 """The notes for sides that were measured together, but whose values have no ratio."""
 
+NO_SPEEDUP = "no speedup: a mean is zero or less"
+"""The same for a scale and the one that speedups refer to."""
+
 UNPAIRED_BEGINS = "unpaired: "
 
 UNPAIRED = f"{UNPAIRED_BEGINS}the sides did not run together, and the machine may have changed between"

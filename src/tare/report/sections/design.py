@@ -11,7 +11,9 @@ from tare.analysis.trust.interrupted_blocks import SHORTEST_S
 from tare.analysis.trust.session_changes import session_changes
 from tare.core.attempt import State
 from tare.core.campaign import Campaign
+from tare.core.case import Case
 from tare.core.counting import count
+from tare.core.plan import Plan
 from tare.core.units import format_seconds
 from tare.report.history import Facts, History, SessionRecord, changed_facts, history
 from tare.report.sections.imported import imported_sentences
@@ -19,6 +21,7 @@ from tare.report.sections.runs import moment
 from tare.report.sections.stop_reason import ending_sentences
 from tare.report.variants import lay_out
 from tare.report.words.numbers import listed, visible
+from tare.report.words.scaling import settings_words
 from tare.report.words.session_changes import changes_words
 
 _MOST_SESSIONS = 6
@@ -192,15 +195,7 @@ def _gaps(found: History) -> Iterator[str]:
 def _later(campaign: Campaign, found: History) -> Iterator[str]:
     if found.added:
         cases = [campaign.cases[case] for case in found.added if case in campaign.cases]
-        names = campaign.plan.varied
-        shown = [
-            " ".join(
-                visible(campaign.plan.written(name, case.settings[name], case.workload))
-                for name in names
-                if name in case.settings
-            )
-            for case in cases[:_MOST_NAMES]
-        ]
+        shown = [_varied_words(campaign.plan, case) for case in cases[:_MOST_NAMES]]
         rest = f" and {len(found.added) - len(shown)} more" if len(found.added) > len(shown) else ""
         numbers = sorted(set(found.added.values()))
         yield (
@@ -208,6 +203,13 @@ def _later(campaign: Campaign, found: History) -> Iterator[str]:
             f"({listed([str(number) for number in numbers])}): {'; '.join(shown)}{rest}."
         )
     yield from further_sentences(found)
+
+
+def _varied_words(plan: Plan, case: Case) -> str:
+    """Return what the study varies of a case: ``host · 8 nodes``."""
+    settings = case.settings
+    varied = {name: settings[name] for name in plan.varied if name in settings}
+    return settings_words(varied, plan.kinds_of(case.workload))
 
 
 def _hosts(sessions: Sequence[SessionRecord]) -> Iterator[str]:

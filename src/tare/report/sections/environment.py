@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
 
 from tare.analysis.confounding import confounders
 from tare.core.attempt import Attempt
@@ -22,7 +22,7 @@ class Difference:
 
     @property
     def is_between_variants(self) -> bool:
-        """Return whether the variants have different values, and not only the hosts within each variant."""
+        """Return whether the variants have different values, and not only hosts or runs within each."""
         return len(set(self.by_variant.values())) > 1
 
 
@@ -55,14 +55,14 @@ def surroundings(campaign: Campaign, variants: Mapping[str, str]) -> Surrounding
     """Return the recorded facts; `variants` maps each case id to the name of its variant."""
     values: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
     hosts: set[str] = set()
-    n_facts: dict[str, int] = defaultdict(int)
-    n_seen = 0
+    n_facts: dict[str, Counter[str]] = defaultdict(Counter)
+    n_seen: Counter[str] = Counter()
     for variant, host, facts in _facts(campaign, campaign.attempts, variants):
         hosts.add(host)
-        n_seen += 1
+        n_seen[variant] += 1
         for fact, value in facts.items():
             values[fact][variant].add(visible(value))
-            n_facts[fact] += 1
+            n_facts[fact][variant] += 1
     shared, differences = {}, []
     for fact, by_variant in sorted(values.items()):
         distinct = set().union(*by_variant.values())
@@ -70,7 +70,7 @@ def surroundings(campaign: Campaign, variants: Mapping[str, str]) -> Surrounding
             shared[visible(fact)] = distinct.pop()
         else:
             row = {
-                variant: tuple(sorted(by_variant.get(variant, {"not recorded"})))
+                variant: _shown(by_variant.get(variant, set()), n_seen[variant] - n_facts[fact][variant])
                 for variant in _order(variants)
             }
             differences.append(Difference(visible(fact), row))
@@ -79,6 +79,11 @@ def surroundings(campaign: Campaign, variants: Mapping[str, str]) -> Surrounding
     return Surroundings(
         shared, tuple(differences), len(hosts), len(campaign.environments), tuple(unexplained)
     )
+
+
+def _shown(values: Collection[str], n_without: int) -> tuple[str, ...]:
+    """Return the values of a fact on a side, and whether hosts or runs of it lack the fact."""
+    return (*sorted(values), *([] if values and not n_without else ["not recorded"]))
 
 
 def _order(variants: Mapping[str, str]) -> list[str]:

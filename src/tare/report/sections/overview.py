@@ -292,7 +292,7 @@ def _further(one: Comparison) -> Iterator[tuple[str, str]]:
             else ""
         ),
     )
-    yield "p", f"{probability(one.p_adjusted)}, corrected among {one.family}" if one.p_adjusted else ""
+    yield "p", _p_words(one)
     yield "Finds", f"{percent(one.detectable)} or more" if one.detectable is not None else ""
     yield "To settle", _settling(one) if one.verdict is Verdict.UNDECIDED and not one.is_within else ""
     yield "Read", progress_words(one)
@@ -303,6 +303,14 @@ def _further(one: Comparison) -> Iterator[tuple[str, str]]:
     yield "Misses", miss_words(one)
     yield "Assumes", FOOTNOTE if assumed_mark(one) else ""
     yield "Note", visible(one.note)
+
+
+def _p_words(one: Comparison) -> str:
+    """Return the p value that the verdict table shows, and what it is of."""
+    if one.p_of_claim is None:
+        return ""
+    of = "as large a difference as the margin" if one.verdict.claim is Claim.EQUIVALENCE else "no difference"
+    return f"{probability(one.p_of_claim)} of {of}, corrected among {one.family}"
 
 
 def paint(one: Comparison) -> str:

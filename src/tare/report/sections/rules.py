@@ -21,7 +21,7 @@ from tare.core.values import Scalar
 from tare.report.variants import Variants
 from tare.report.words.bounds import BoundRow
 from tare.report.words.numbers import listed, percent, quantity, visible, words
-from tare.report.words.scaling import scale_words
+from tare.report.words.scaling import scale_words, settings_words
 
 
 class Keeping(enum.StrEnum):
@@ -91,8 +91,8 @@ def _base(facts: RuleFacts) -> _Kept:
     rest = f" and {len(bases) - _MOST_BASES} more" if len(bases) > _MOST_BASES else ""
     return (
         Keeping.PARTLY,
-        "Speedups refer to the smallest scale that all sides were planned at: "
-        f"{'; '.join(bases[:_MOST_BASES])}{rest}. Whether that is the best serial program was not asked.",
+        f"{'The base is' if len(bases) == 1 else 'The bases are'} {'; '.join(bases[:_MOST_BASES])}{rest}. "
+        "Whether that is the best serial program was not asked.",
     )
 
 
@@ -100,13 +100,9 @@ _MOST_BASES = 6
 
 
 def _base_of(curve: ScalingCurve, p_ref: float, plan: Plan) -> str:
-    """Return the base of a curve with its value: ``md on host at 1 node: 12.3 ns/day``."""
-    settings = [
-        visible(plan.written(name, value, curve.workload))
-        for name, value in curve.settings.items()
-        if name != "workload"
-    ]
-    where = f"{visible(curve.workload)}{f' on {listed(settings)}' if settings else ''}"
+    """Return the base of a curve with its value: ``md · host at 1 node: 12.3 ns/day``."""
+    settings = {"workload": curve.workload, **curve.settings, **curve.at}
+    where = settings_words(settings, plan.kinds_of(curve.workload))
     value = next((one.value for one in curve.measured if one.scale == p_ref), None)
     shown = quantity(value.value, curve.unit) if value else "not measured"
     return f"{where} at {scale_words(curve.along, p_ref)}: {shown}"
@@ -203,7 +199,7 @@ def _intervals(facts: RuleFacts) -> _Kept:
     over = "blocks" if all(one.is_paired for one in compared) else "blocks or runs"
     has = f"{count(n, 'quoted ratio')} {'has an interval' if n == 1 else 'have intervals'} over {over}."
     same = f" {count(constant, 'ratio')} had the same value in every block." if constant else ""
-    lack = f" {count(missing, 'ratio')} {'has' if missing == 1 else 'have'} none: too few blocks, as a rule."
+    lack = f" {count(missing, 'ratio')} {'has' if missing == 1 else 'have'} none."
     return Keeping.PARTLY if missing else Keeping.KEPT, f"{has}{same}{lack if missing else ''}"
 
 

@@ -28,7 +28,7 @@ def ending_sentences(campaign: Campaign, found: History) -> Iterator[str]:
             f"The study asks for {blocks} {'block' if repeats.max == 1 else 'blocks'}, until each interval "
             "is within "
             f"± {percent(repeats.until, is_signed=False)}; the rule looks at widths alone, "
-            "taking blocks as independent, and never at verdicts."
+            "and never at verdicts."
         )
         yield _known(end, sum(timed_out(campaign).values()))
     if repeats.budget != Budget():

@@ -9,7 +9,6 @@ from tare.analysis.verdicts.row_notes import is_without_ratio
 from tare.core.campaign import Campaign
 from tare.core.comparison import Comparison
 from tare.core.counting import count
-from tare.core.verdict import Claim
 from tare.report.listing import Column, Listing, ListingCell, ListingRow
 from tare.report.section import SectionFacts, own_section
 from tare.report.sections.overview import css_class
@@ -92,7 +91,6 @@ def _columns(reference: str) -> tuple[Column, ...]:
 def _row(one: Comparison, campaign: Campaign, variants: Variants) -> ListingRow:
     shared = {"workload"} | (set(campaign.cases[one.contender_case].settings) & set(campaign.plan.varied))
     at = " · ".join(coordinate(name, value) for name, value in one.at.items() if name not in shared)
-    p = one.p_equivalence_adjusted if one.verdict.claim is Claim.EQUIVALENCE else one.p_adjusted
     variant = variants.variant_of[one.contender_case].name
     configuration = variants.configuration_of[one.contender_case].label
     sort_key = "" if one.ratio is None else one.ratio
@@ -108,7 +106,7 @@ def _row(one: Comparison, campaign: Campaign, variants: Variants) -> ListingRow:
         ListingCell(ratio_bounds(one.ratio, one.low, one.high)),
         ListingCell(str(change(one) or ""), value=sort_key),
         ListingCell(str(one.n_blocks)),
-        ListingCell(probability(p), value=p),
+        ListingCell(probability(one.p_of_claim), value=one.p_of_claim),
         ListingCell(_verdict(one), note, paint=f"verdict {css_class(one)}"),
     )
     cases = (one.reference_case, one.contender_case)

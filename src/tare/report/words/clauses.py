@@ -179,7 +179,7 @@ def _farness(clause: Clause) -> float:
 
 def _more(heads: Sequence[Headline]) -> str:
     text = count(len({(one.workload, _kind_words(one)) for one in heads}), "more figure")
-    reach = _ends(heads)
+    reach = "" if any(map(is_without_ratio, heads)) else _ends(heads)
     return f"{text} ({reach})" if reach else text
 
 

@@ -24,26 +24,27 @@ def further_words(
     if not rest:
         return ""
     has_others = len({one.at.get("workload") for one in figures}) > 1
-    by_verdicts: dict[tuple[str, ...], list[Comparison]] = {}
+    by_outcome: dict[str, list[Comparison]] = {}
     for rows in rest.values():
         found = {one.verdict for one in rows}
-        by_verdicts.setdefault(tuple(one.value for one in differences() if one in found), []).append(rows[0])
+        changes = [one.value for one in differences() if one in found]
+        by_outcome.setdefault(_outcome(changes, is_in_all=len(found) == 1), []).append(rows[0])
     parts = [
-        f"{len(changed)} {_changes(of)} ({_named(changed, has_workloads=has_others)})"
-        for of, changed in sorted(by_verdicts.items(), key=lambda one: len(one[0]))
-        if of
+        f"{len(changed)} {outcome} ({_named(changed, has_workloads=has_others)})"
+        for outcome, changed in sorted(by_outcome.items(), key=lambda one: len(one[0]))
+        if outcome
     ]
-    outcome = listed(parts) if parts else "none is known to be worse or better"
+    outcomes = listed(parts) if parts else "none is known to be worse or better"
     more = " ".join(filter(None, (count(len(rest), "more figure"), aside[len(rest) > 1])))
-    return f"{more} {'was' if len(rest) == 1 else 'were'} measured: {outcome}."
+    return f"{more} {'was' if len(rest) == 1 else 'were'} measured: {outcomes}."
 
 
-def _changes(verdicts: Sequence[str]) -> str:
+def _outcome(changes: Sequence[str], *, is_in_all: bool) -> str:
     """Return what became of figures in their rows: ``worse``, ``worse in some rows and better in others``."""
-    first, *others = verdicts
-    return (
-        " and ".join([f"{first} in some rows", *(f"{one} in others" for one in others)]) if others else first
-    )
+    if not changes or is_in_all:
+        return "".join(changes)
+    first, *others = changes
+    return " and ".join([f"{first} in some rows", *(f"{one} in others" for one in others)])
 
 
 def further_figures(

@@ -127,6 +127,10 @@ def bracket_values(low: float | None, high: float | None) -> str:
     return "" if low is None or high is None else f"[{number(low)},{SPACE}{number(high)}]"
 
 
+_EXACT = 10 ** -(MOST_DECIMALS + 2)
+"""Shares that differ by less look equal with the most decimals, too."""
+
+
 def share_decimals(share: float, bounds: tuple[float, float] | None) -> int:
     """Return the number of decimals for a share in percent.
 
@@ -138,9 +142,10 @@ def share_decimals(share: float, bounds: tuple[float, float] | None) -> int:
     decimals = _decimals(share)
     if bounds is None:
         return decimals
-    ends = (
-        {0.0, share} if bounds[0] == bounds[1] else set(bounds)
-    )  # an end that is not 0 must not look like 0
+    is_point = bounds[1] - bounds[0] <= _EXACT
+    if is_point and abs(share) <= _EXACT:
+        return decimals
+    ends = {0.0, share} if is_point else set(bounds)  # an end that is not 0 must not look like 0
     n_looks = min(len(ends), 2)
     while decimals < MOST_DECIMALS and len({float(f"{end * 100:.{decimals}f}") for end in ends}) < n_looks:
         decimals += 1

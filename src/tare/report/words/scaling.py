@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 
+from tare.analysis.verdicts.row_notes import NO_SPEEDUP
 from tare.analysis.verdicts.timed_out_runs import timed_out_words
 from tare.core.interval import Bounded
 from tare.core.scaling import Law, LawFit, ScalingCurve, ScalingKind, ScalingPoint, ScalingResult
@@ -92,12 +93,16 @@ def _share_decimals(value: float, bounds: tuple[float, float] | None) -> int:
 
 def speedup_words(curve: ScalingCurve, point: ScalingPoint) -> str:
     """Return the speedup of a point; that of the reference scale is 1 by definition."""
-    return f"×{NARROW}1" if point.scale == curve.p_ref else factor(point.speedup)
+    return f"×{NARROW}1" if _is_base(curve, point) else factor(point.speedup)
 
 
 def efficiency_words(curve: ScalingCurve, point: ScalingPoint) -> str:
     """Return the efficiency of a point; that of the reference scale is 1 by definition."""
-    return f"100{NARROW}%" if point.scale == curve.p_ref else share(point.efficiency)
+    return f"100{NARROW}%" if _is_base(curve, point) else share(point.efficiency)
+
+
+def _is_base(curve: ScalingCurve, point: ScalingPoint) -> bool:
+    return point.scale == curve.p_ref and point.note != NO_SPEEDUP
 
 
 def measured(one: Bounded | None, unit: str) -> str:
@@ -290,8 +295,12 @@ def _misfit_warning(fit: LawFit) -> str:
 
 def _missing(curve: ScalingCurve) -> str:
     missing = [scale_words(curve.along, point.scale) for point in curve.points if point.value is None]
-    apart = [scale_words(curve.along, point.scale) for point in curve.measured if point.speedup is None]
+    without = [point for point in curve.measured if point.speedup is None]
+    apart = [scale_words(curve.along, point.scale) for point in without if point.note != NO_SPEEDUP]
     parts = [f"Not measured: {listed(missing)}."] if missing else []
+    if below := [scale_words(curve.along, point.scale) for point in without if point.note == NO_SPEEDUP]:
+        where = f" on {listed(below)}" if len(below) < len(curve.measured) else ""
+        parts.append(f"{NO_SPEEDUP.capitalize().replace(':', f'{where}:')}.")
     if apart and curve.p_ref is not None:
         parts.append(f"Not measured together with {scale_words(curve.along, curve.p_ref)}: {listed(apart)}.")
     return " ".join(parts)
