@@ -189,3 +189,18 @@ def test_a_full_disk_is_not_called_wrong_usage(
 ) -> None:
     ended = tare_here("check", campaign, "--fail-if", f"{OVERHEAD} > 5 %", option, file)
     assert (ended.returncode, f"{file}: cannot write: " in ended.stderr) == (code, True)
+
+
+def test_sides_that_never_ran_together_have_no_verdict_in_compare_and_so_none_here(
+    tare_here: Tare, tmp_path: Path
+) -> None:
+    """It said *? undecided*, as of sides that ran together."""
+    made = make_campaign(ratio=1.2, noise=0.005)
+    reference = {case.id for case in made.plan.cases if made.plan.is_reference(case)}
+    sessions = [
+        msgspec.structs.replace(one, session=0 if one.case in reference else 1) for one in made.attempts
+    ]
+    folder = write_campaign(msgspec.structs.replace(made, attempts=tuple(sessions)), tmp_path / "c")
+    assert "– not measured together" in tare_here("compare", folder).stdout
+    heading, row = tare_here("check", folder, "--fail-if", f"{OVERHEAD} > 5 %").stdout.splitlines()[1:3]
+    assert row[heading.index("in compare") :].split()[0] == "–"

@@ -28,7 +28,7 @@ from tare.analysis.checking.selection import Match, Selection
 from tare.analysis.proofs import Uncrossed, unproven_cases
 from tare.analysis.quoted_figures import Figure
 from tare.core.campaign import Campaign
-from tare.core.comparison import Mean, missed_share
+from tare.core.comparison import Comparison, Mean, missed_share
 from tare.core.values import Settings
 from tare.core.verdict import Verdict
 from tare.core.workload import Better
@@ -67,7 +67,8 @@ class CheckedComparison(msgspec.Struct, frozen=True, kw_only=True):
     """One match of a rule, compared with one limit.
 
     `verdict` is that of the same row in `tare compare`, and `assumes_independence` is as in a Comparison.
-    `verdict` is None if there is no such row.
+    `verdict` is None if there is no such row. That row shows it only if it `has_verdict`: its sides ran
+    together and, where they differ in their networks alone, data crossed those.
 
     `value`, `low` and `high` are in `unit` (a fraction for "%", none for a ratio), at the check's confidence.
     `adjusted_low` and `adjusted_high` are the ends of the interval at `adjusted_confidence`, which decides
@@ -97,6 +98,7 @@ class CheckedComparison(msgspec.Struct, frozen=True, kw_only=True):
     outcome: Outcome
     why: str
     verdict: Verdict | None = None
+    has_verdict: bool = True
     assumes_independence: bool = False
     may_miss: float | None = None
     n_to_prove: int = 0
@@ -283,6 +285,7 @@ def _judged(
                 why(finding, i, is_part=is_part), match.note, _unproven_words(n_not_proven, n_to_prove)
             ),
             verdict=None if row is None else row.verdict,
+            has_verdict=not isinstance(row, Comparison) or not (row.is_apart or row.is_uncrossed),
             assumes_independence=row is not None and row.assumes_independence,
             may_miss=_may_miss(finding, i, outcome),
             n_to_prove=n_to_prove,

@@ -51,7 +51,7 @@ def in_compare(one: CheckedComparison) -> str:
 
     That of a scatter is named as such: the row of the same figure in a table has another verdict.
     """
-    if one.verdict is None:
+    if one.verdict is None or not one.has_verdict:
         return "–"
     of_what = " (scatter)" if one.function is Function.CV_RATIO else ""
     return f"{one.verdict.sign} {one.verdict}{assumed_mark(one)}{of_what}"
