@@ -218,3 +218,14 @@ def test_a_token_file_that_keeps_no_secret_is_refused(tmp_path: Path, text: str,
     path.chmod(mode)
     with pytest.raises(UsageError, match="--token-file"):
         read_token(path)
+
+
+def test_a_file_that_holds_no_token_is_let_alone_by_the_advice(tmp_path: Path) -> None:
+    """Somebody named /etc/passwd, and was told to run chmod 600 on it."""
+    path = tmp_path / "passwd"
+    path.write_text("root:x:0:0:root:/root:/bin/bash\ndaemon:x:1:1:daemon:/usr/sbin:/usr/sbin/nologin\n")
+    path.chmod(0o644)
+    with pytest.raises(UsageError) as caught:
+        read_token(path)
+    assert "not a token" in str(caught.value)
+    assert "chmod" not in str(caught.value)

@@ -146,13 +146,13 @@ def _known_token(path: Path) -> str:
         token = read_given(path).decode("ascii").strip()
     except (OSError, UnicodeError) as error:
         raise UsageError(f"--token-file {path}: cannot be read as ASCII text: {error}") from error
-    if mode & (stat.S_IRWXG | stat.S_IRWXO):
-        raise UsageError(f"--token-file {path}: others may read it; chmod 600 {path}")
     if len(token) < _LEAST_TOKEN or not token.isprintable() or " " in token:
         raise UsageError(
-            f"--token-file {path}: not a token: at least {_LEAST_TOKEN} signs without spaces; delete the "
-            "file and a good one will be made"
+            f"--token-file {path}: not a token: at least {_LEAST_TOKEN} signs without spaces; name a new "
+            "file, and one will be made"
         )
+    if mode & (stat.S_IRWXG | stat.S_IRWXO):  # of a token alone: another file's rights are not for Tare
+        raise UsageError(f"--token-file {path}: others may read it; chmod 600 {path}")
     return token
 
 
