@@ -221,7 +221,7 @@ def test_a_sure_difference_does_not_look_like_none(noise: float) -> None:
     host = [1_000_000.0 * (1 + noise * (block % 2)) for block in range(6)]
     overlay = [1_000_040.0 * (1 + noise * (block % 3)) for block in range(6)]
     [row] = aggregates(compared(ERRORS, host, overlay), margin=0.00001)
-    assert plain(str(change(row))).startswith("+0.0040 %")
+    assert plain(str(change(row))).startswith("+0.004")
 
 
 def test_what_rounding_hides_is_not_the_noise_of_the_machine() -> None:

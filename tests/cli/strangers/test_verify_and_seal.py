@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -115,16 +116,15 @@ def test_a_run_that_begins_while_the_campaign_is_verified_is_no_fault(
     folder = campaign / "attempts" / began["case"] / f"{began['block']}.{began['attempt']}"
     folder.rename(campaign / "elsewhere")
     journal.write_bytes(b"".join(lines[:number]))
-    read = SafeFolder.read
+    read = SafeFolder.lines
 
-    def read_and_begin(file: SafeFolder, *arguments: int) -> bytes:
-        found = read(file, *arguments)
+    def read_and_begin(file: SafeFolder, *arguments: int) -> Iterator[bytes]:
+        yield from read(file, *arguments)
         if file.path == journal and not folder.exists():
             journal.write_bytes(b"".join(lines[: number + 1]))
             (campaign / "elsewhere").rename(folder)
-        return found
 
-    monkeypatch.setattr(SafeFolder, "read", read_and_begin)
+    monkeypatch.setattr(SafeFolder, "lines", read_and_begin)
     assert not verify(campaign).faults
     assert folder.exists()
 
