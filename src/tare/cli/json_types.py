@@ -124,7 +124,7 @@ _CHECKED = record(
     "CheckedRow",
     fields_of(
         CheckedComparison,
-        *("match", "text"),
+        *("match", "text", "has_verdict"),
         call=str,
         case=str,
         fom=str,

@@ -292,7 +292,7 @@ def _comparison(one: CheckedComparison) -> dict[str, object]:
     change, change_low, change_high = one.change
     return json_fields(
         one,
-        *("match", "text"),
+        *("match", "text", "has_verdict"),
         call=one.text,
         case=one.match.case,
         fom=one.match.fom,
