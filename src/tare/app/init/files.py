@@ -167,7 +167,7 @@ def _workload(is_compiled: bool) -> dict[str, object]:
 
 def _workload_reason(platform: PlatformDraft, is_compiled: bool) -> str:
     if not is_compiled:
-        return f"IMB-MPI1 is beside the mpirun of {platform.name}"
+        return f"IMB-MPI1 is among the programs of {platform.name}"
     if platform.has_compiler:
         return f"comes with Tare; mpicc of {platform.name} compiles it"
     return "needs an mpicc"
